@@ -5,10 +5,7 @@
 // synced when it is crashed; Faulty makes chosen operations of another FS fail.
 package vfs
 
-import (
-	"io"
-	"io/fs"
-)
+import "io"
 
 // FS is a file system. Names are paths as the operating system takes them. Errors are
 // *fs.PathError (or wrap one), so errors.Is works with fs.ErrNotExist, syscall.ENOSPC and so on.
@@ -64,5 +61,3 @@ type File interface {
 	// later writes below it do not fail for lack of space.
 	Preallocate(size int64) error
 }
-
-var _ = fs.ErrExist
