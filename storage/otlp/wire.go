@@ -150,7 +150,6 @@ func Uvarint(b []byte, i int) (v uint64, next int) {
 	return uvarint(b, i)
 }
 
-//go:noinline // so that Uvarint is
 func uvarint(b []byte, i int) (v uint64, next int) {
 	if i < 0 {
 		return 0, -1

@@ -2,6 +2,7 @@ package otlp
 
 import (
 	"bytes"
+	"math"
 	"testing"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -92,3 +93,5 @@ func TestZigzag(t *testing.T) {
 		}
 	}
 }
+
+func bits(v float64) uint64 { return math.Float64bits(v) }
