@@ -228,10 +228,10 @@ func (m *Mem) renameLocked(oldname, newname string) error {
 		return err
 	case n == nil:
 		return syscall.ENOENT
-	case n == there:
-		return nil
 	case there != nil && there.isDir():
 		return syscall.EEXIST
+	case n == there:
+		return nil
 	case there != nil && n.isDir():
 		return syscall.ENOTDIR
 	case n.isDir() && strings.HasPrefix(path.Clean("/"+newname), path.Clean("/"+oldname)+"/"):
