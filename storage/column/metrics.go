@@ -1,0 +1,5 @@
+package column
+
+const numPoints = 4
+
+func (b *Builder) initMetrics() {}

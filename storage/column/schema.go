@@ -1,0 +1,217 @@
+package column
+
+import "mira/storage/otlp"
+
+// enc says how a field lies on the wire and how it becomes a column.
+type enc uint8
+
+const (
+	encNone     enc = iota
+	encFixed64      // fixed64, sfixed64: Time, Uint, Int
+	encDouble       // double: Double
+	encFixed32      // fixed32: Uint
+	encUint32       // uint32: Uint
+	encUint64       // uint64: Uint
+	encInt32        // int32, enum: Int
+	encSint32       // sint32: Int
+	encBool         // bool: Bool
+	encString       // string: String; elsewhere than in a column, a string to be checked
+	encID           // bytes of a fixed length, or none: Fixed
+	encMessage      // singular message: its fields are columns of the same row
+	encList         // repeated message: List<Struct>
+	encPacked       // repeated scalar: List
+	encAttrs        // repeated KeyValue: a column per key
+	encKeyValue     // repeated KeyValue inside a list: List<Struct>
+	encBody         // AnyValue: a column for strings and one for the rest
+	encOverflow     // a message or string without a column
+)
+
+// field describes one field of an OTLP message and the column it fills. These tables drive the
+// way in (reader), the way out (Encoder) and the replacement of invalid UTF-8 (appendValid).
+type field struct {
+	num  int
+	enc  enc
+	name string  // of the column, or of the member of a struct
+	typ  Type    // of the column, or of its elements (encPacked)
+	sub  message // what a message or a list of messages consists of
+	item enc     // encPacked: how an element lies on the wire
+	keep bool    // the default is a value like any other: a field of a oneof, or optional
+	not  int     // the number of the other member of the oneof
+}
+
+// message is one OTLP message, the index of its fields in messages.
+type message uint8
+
+const (
+	msgNone message = iota
+	msgResource
+	msgEntityRef
+	msgScope
+	msgLogRecord
+	msgSpan
+	msgStatus
+	msgEvent
+	msgLink
+	msgKeyValue
+	msgAnyValue
+	msgArrayValue
+	msgKvlist
+)
+
+// schemaURL is the number under which a schema_url that is not UTF-8 lies in the overflow of
+// its resource or scope. The field itself belongs to the message around those; their own numbers
+// stay far below.
+const schemaURL = 1000
+
+// The numbers of AnyValue's and KeyValue's fields.
+const (
+	anyString = 1
+	anyBool   = 2
+	anyInt    = 3
+	anyDouble = 4
+	anyArray  = 5
+	anyKvlist = 6
+	anyBytes  = 7
+	anyIndex  = 8 // string_value_strindex, of profiles
+
+	kvKey   = 1
+	kvValue = 2
+	kvIndex = 3 // key_strindex, of profiles
+)
+
+var messages = [...][]field{
+	msgResource: {
+		{num: 1, enc: encAttrs, sub: msgKeyValue},
+		{num: 2, enc: encUint32, name: "resource.dropped_attributes_count", typ: Uint},
+		{num: 3, enc: encOverflow, sub: msgEntityRef},
+		{num: schemaURL, enc: encString},
+	},
+	msgEntityRef: {
+		{num: 1, enc: encString}, {num: 2, enc: encString}, {num: 3, enc: encString}, {num: 4, enc: encString},
+	},
+	msgScope: {
+		{num: 1, enc: encString, name: "scope.name", typ: String},
+		{num: 2, enc: encString, name: "scope.version", typ: String},
+		{num: 3, enc: encAttrs, sub: msgKeyValue},
+		{num: 4, enc: encUint32, name: "scope.dropped_attributes_count", typ: Uint},
+		{num: schemaURL, enc: encString},
+	},
+	msgLogRecord: {
+		{num: 1, enc: encFixed64, name: "time_unix_nano", typ: Time},
+		{num: 11, enc: encFixed64, name: "observed_time_unix_nano", typ: Time},
+		{num: 2, enc: encInt32, name: "severity_number", typ: Int},
+		{num: 3, enc: encString, name: "severity_text", typ: String},
+		{num: 5, enc: encBody, name: "body", typ: String, sub: msgAnyValue},
+		{num: 6, enc: encAttrs, sub: msgKeyValue},
+		{num: 7, enc: encUint32, name: "dropped_attributes_count", typ: Uint},
+		{num: 8, enc: encFixed32, name: "flags", typ: Uint},
+		{num: 9, enc: encID, name: "trace_id", typ: Fixed},
+		{num: 10, enc: encID, name: "span_id", typ: Fixed},
+		{num: 12, enc: encString, name: "event_name", typ: String},
+	},
+	msgSpan: {
+		{num: 7, enc: encFixed64, name: "start_time_unix_nano", typ: Time},
+		{num: 8, enc: encFixed64, name: "end_time_unix_nano", typ: Time},
+		{num: 1, enc: encID, name: "trace_id", typ: Fixed},
+		{num: 2, enc: encID, name: "span_id", typ: Fixed},
+		{num: 4, enc: encID, name: "parent_span_id", typ: Fixed},
+		{num: 3, enc: encString, name: "trace_state", typ: String},
+		{num: 16, enc: encFixed32, name: "flags", typ: Uint},
+		{num: 5, enc: encString, name: "name", typ: String},
+		{num: 6, enc: encInt32, name: "kind", typ: Int},
+		{num: 15, enc: encMessage, sub: msgStatus},
+		{num: 9, enc: encAttrs, sub: msgKeyValue},
+		{num: 10, enc: encUint32, name: "dropped_attributes_count", typ: Uint},
+		{num: 11, enc: encList, name: "events", typ: List, sub: msgEvent},
+		{num: 12, enc: encUint32, name: "dropped_events_count", typ: Uint},
+		{num: 13, enc: encList, name: "links", typ: List, sub: msgLink},
+		{num: 14, enc: encUint32, name: "dropped_links_count", typ: Uint},
+	},
+	msgStatus: {
+		{num: 3, enc: encInt32, name: "status.code", typ: Int},
+		{num: 2, enc: encString, name: "status.message", typ: String},
+	},
+	msgEvent: {
+		{num: 1, enc: encFixed64, name: "time_unix_nano", typ: Time},
+		{num: 2, enc: encString, name: "name", typ: String},
+		{num: 3, enc: encKeyValue, name: "attributes", typ: List, sub: msgKeyValue},
+		{num: 4, enc: encUint32, name: "dropped_attributes_count", typ: Uint},
+	},
+	msgLink: {
+		{num: 1, enc: encID, name: "trace_id", typ: Fixed},
+		{num: 2, enc: encID, name: "span_id", typ: Fixed},
+		{num: 3, enc: encString, name: "trace_state", typ: String},
+		{num: 4, enc: encKeyValue, name: "attributes", typ: List, sub: msgKeyValue},
+		{num: 5, enc: encUint32, name: "dropped_attributes_count", typ: Uint},
+		{num: 6, enc: encFixed32, name: "flags", typ: Uint},
+	},
+	msgKeyValue: {
+		{num: kvKey, enc: encString},
+		{num: kvValue, enc: encOverflow, sub: msgAnyValue},
+	},
+	msgAnyValue: {
+		{num: anyString, enc: encString},
+		{num: anyArray, enc: encOverflow, sub: msgArrayValue},
+		{num: anyKvlist, enc: encOverflow, sub: msgKvlist},
+	},
+	msgArrayValue: {{num: 1, enc: encOverflow, sub: msgAnyValue}},
+	msgKvlist:     {{num: 1, enc: encOverflow, sub: msgKeyValue}},
+}
+
+// field returns the field of m with that number, or nil.
+func (m message) field(num int) *field {
+	for i := range messages[m] {
+		if messages[m][i].num == num {
+			return &messages[m][i]
+		}
+	}
+	return nil
+}
+
+// members are the members of the struct that an attribute inside a list becomes. At most one of
+// those behind the key is set: none when the attribute has no value.
+var members = [...]struct {
+	name string
+	typ  Type
+}{
+	{"key", String}, {"string", String}, {"bool", Bool}, {"int", Int}, {"double", Double}, {"bytes", Bytes}, {"any", Bytes},
+}
+
+// The types of attribute columns and what a second type of a key adds to the column's name.
+var kinds = [...]struct {
+	name string
+	typ  Type
+}{
+	KindString: {"string", String},
+	KindBool:   {"bool", Bool},
+	KindInt:    {"int", Int},
+	KindDouble: {"double", Double},
+	KindBytes:  {"bytes", Bytes},
+	KindAny:    {"any", Bytes},
+}
+
+// wire returns the wire type of a field, or of an element of a packed one.
+func (e enc) wire() otlp.Type {
+	switch e {
+	case encFixed64, encDouble:
+		return otlp.Fixed64
+	case encFixed32:
+		return otlp.Fixed32
+	case encUint32, encUint64, encInt32, encSint32, encBool:
+		return otlp.Varint
+	default:
+		return otlp.Bytes
+	}
+}
+
+// width returns the size of an id in bytes.
+func (f *field) width() int {
+	switch {
+	case f.enc != encID:
+		return 0
+	case f.name == "trace_id":
+		return 16
+	default:
+		return 8
+	}
+}
