@@ -98,7 +98,7 @@ func (w *walk) step() error {
 	w.log = append(w.log, fmt.Sprintf("%d %s %s off %d len %d size %d", kind, a, b, off, len(data), size))
 	mem, real := call(w.mem, ""), call(w.real, w.dir)
 	if (mem == nil) != (real == nil) {
-		return fmt.Errorf("mem says %v, the real one %v", mem, real)
+		return fmt.Errorf("mem says %v, the real one %v", mem, real) //nolint:errorlint // either may be nil
 	}
 	if w.IntN(4) == 0 {
 		_ = w.mem.SyncDir(a)

@@ -199,7 +199,7 @@ func (m *Mem) handleLocked(n *node, name string, write bool) *memFile {
 func (f *memFile) do(op string, change bool, call func(c *content) error) error {
 	f.m.mu.Lock()
 	defer f.m.mu.Unlock()
-	err := error(fs.ErrClosed)
+	err := fs.ErrClosed
 	if f.n != nil {
 		if err = syscall.EBADF; f.write || !change {
 			err = call(&f.n.content)

@@ -51,11 +51,11 @@ func skip(vec [][]byte, n int) [][]byte {
 		n -= len(vec[i])
 		i++
 	}
-	rest := append(vec[:0], vec[i:]...)
+	vec = vec[:copy(vec, vec[i:])]
 	if n > 0 {
-		rest[0] = rest[0][n:]
+		vec[0] = vec[0][n:]
 	}
-	return rest
+	return vec
 }
 
 func fdatasync(fd int) error { return unix.Fdatasync(fd) }

@@ -1,0 +1,79 @@
+# Everything that is done with the code is a target here; CI calls nothing else.
+# `make help` lists them.
+
+.DEFAULT_GOAL := help
+SHELL := bash
+.SHELLFLAGS := -euo pipefail -c
+MAKEFLAGS += --no-print-directory
+
+export CGO_ENABLED ?= 0
+TOOL     := go tool -modfile=scripts/tools/go.mod
+RELEASE  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
+MODULES  := $(filter-out scripts/tools,$(patsubst %/go.mod,%,$(wildcard scripts/*/go.mod)))
+DATA_DIR ?= ./data
+FUZZTIME ?= 20s
+COUNT    ?= 8
+BASE     ?= HEAD~1
+
+.PHONY: help run build test race lint fmt vet arrows fuzz bench benchdiff crash e2e golden cover interop check
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
+
+build: ## build bin/mira and bin/loadgen, static
+	@go build -trimpath -ldflags '-s -w -X main.release=$(RELEASE)' -o bin/ ./cmd/...
+
+run: build ## build and start a server on ./data (DATA_DIR=…)
+	@bin/mira --data-dir $(DATA_DIR)
+
+test: ## run every test, those of the modules under scripts/ too
+	@go test ./...
+	@for m in $(MODULES); do (cd $$m && go test ./...); done
+
+race: ## run every test under the race detector (needs a C compiler)
+	@CGO_ENABLED=1 go test -race ./...
+	@for m in $(MODULES); do (cd $$m && go test ./...); done
+
+vet: ## go vet, in every module, for Linux and for a developer's Mac
+	@go vet ./...
+	@GOOS=darwin go vet ./...
+	@for m in $(MODULES); do (cd $$m && go vet ./...); done
+
+lint: ## the linters and the format
+	@$(TOOL) golangci-lint run
+
+fmt: ## rewrite the files in gofumpt's format
+	@$(TOOL) golangci-lint fmt
+
+arrows: ## check who imports whom
+	@go test ./scripts/arrows
+
+fuzz: ## run every fuzz target for a while, two at a time (FUZZTIME=20s)
+	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
+
+bench: ## run the benchmarks (COUNT=8) into bin/bench.txt
+	@mkdir -p bin
+	@go test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee bin/bench.txt
+	@$(TOOL) benchstat bin/bench.txt
+
+benchdiff: ## compare the benchmarks with those of another commit (BASE=HEAD~1 PKG=./storage/… COUNT=8)
+	@BASE=$(BASE) COUNT=$(COUNT) scripts/benchdiff.sh $(PKG)
+
+crash: ## run the tests that cut the power, fill the disk and break it
+	@go test -count=1 -run '(Crash|Cut|Power|Kill|Fault|Full|Torn|Damage|Publish|Replay)' ./storage/... ./pipeline/...
+
+e2e: ## test the built binaries from outside
+	@cd scripts/e2e && go test -count=1 ./...
+
+interop: ## test with other people's clients and readers
+	@cd scripts/e2e && go test -count=1 -run Interop ./...
+
+golden: ## check the golden files; UPDATE=1 writes them anew
+	@UPDATE_GOLDEN=$(UPDATE) go test -count=1 -run Golden ./...
+
+cover: ## measure what the tests reach, into coverage.out
+	@go test -coverprofile=coverage.out -coverpkg=./... ./... > /dev/null
+	@go tool cover -func=coverage.out | tail -1
+
+check: ## what CI runs, fastest first
+	@scripts/check.sh build vet lint arrows race fuzz
