@@ -207,6 +207,7 @@ type Stats struct {
 	Segments, Spares      int           // live, and kept for reuse
 	LiveBytes             int64         // size of the live segments' files
 	Since                 time.Time     // when the write or sync under way began; zero: none is
+	Waiting               int           // frames in the queue
 	Poisoned              bool
 }
 
@@ -215,6 +216,7 @@ func (l *Log) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.stats
+	s.Waiting = len(l.queue)
 	s.Segments, s.Spares, s.Poisoned = len(l.live), len(l.spares), l.poison != nil
 	for _, seg := range l.live {
 		s.LiveBytes += seg.size

@@ -210,8 +210,7 @@ func (l *Log) spare(size int64) *segment {
 
 // create makes a new file, named as a spare.
 func (l *Log) create(size int64) (*segment, error) {
-	l.number++
-	s := &segment{path: filepath.Join(l.o.Dir, fileName(l.number, spareExt)), size: size}
+	s := &segment{path: filepath.Join(l.o.Dir, fileName(l.number+1, spareExt)), size: size}
 	f, err := l.o.FS.Create(s.path)
 	if err != nil {
 		return nil, err
