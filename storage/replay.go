@@ -43,7 +43,7 @@ func (s *Store) Replay(fn func(frame.Frame) error) (wal.Report, error) {
 	}
 	for id, ok := range published {
 		if ok {
-			s.log.Release(id)
+			s.forget(id)
 		}
 	}
 	return report, nil

@@ -53,10 +53,12 @@ type Store struct {
 	damaged atomic.Int64  // files moved to quarantine since the start
 	health  health
 
-	mu     sync.RWMutex // guards blocks, open
-	blocks map[signal.BlockID]block.Info
-	sorted [len(signal.All) + 1][]block.Info // per signal, by Min; replaced, never changed
-	open   OpenRows
+	mu      sync.RWMutex // guards everything below
+	started bool
+	release []signal.BlockID // published before the start: the log is told when it has started
+	blocks  map[signal.BlockID]block.Info
+	sorted  [len(signal.All) + 1][]block.Info // per signal, by Min; replaced, never changed
+	open    OpenRows
 }
 
 // Open locks and opens a data directory, making it when it is missing. It reads names, not
@@ -172,6 +174,11 @@ func (s *Store) Start() error {
 	if err := s.log.Start(); err != nil {
 		return fmt.Errorf("start log: %w", err)
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.started = true
+	s.log.Release(s.release...)
+	s.release = nil
 	return nil
 }
 
@@ -194,9 +201,23 @@ func (s *Store) Publish(id signal.BlockID, t *column.Table) error {
 	if err != nil {
 		return fmt.Errorf("publish block %s: %w", id, err)
 	}
-	s.insert(info)    // 3. queries see it
-	s.log.Release(id) // 4. the log forgets it
+	s.insert(info) // 3. queries see it
+	s.forget(id)   // 4. the log forgets it
 	return nil
+}
+
+// forget lets the log drop the frames of a published block. During replay the log is being read,
+// so it is told at the start.
+func (s *Store) forget(id signal.BlockID) {
+	s.mu.Lock()
+	started := s.started
+	if !started {
+		s.release = append(s.release, id)
+	}
+	s.mu.Unlock()
+	if started {
+		s.log.Release(id)
+	}
 }
 
 func (s *Store) insert(info block.Info) {
