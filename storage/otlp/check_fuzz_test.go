@@ -11,6 +11,7 @@ import (
 	"go.opentelemetry.io/collector/pdata/ptrace/ptraceotlp"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/reflect/protoreflect"
+	"pgregory.net/rapid"
 )
 
 // pdataCount decodes b with the Collector's decoder and counts its records.
@@ -207,7 +208,7 @@ func (r *model) groupSize(group protowire.Number, b []byte, depth int) int {
 }
 
 // judge compares Check with the model always, and with pdata where pdata follows protobuf.
-func judge(t *testing.T, m id, b []byte) {
+func judge(t rapid.TB, m id, b []byte) {
 	t.Helper()
 	got, err := check(b, m)
 	r := &model{}
