@@ -282,10 +282,3 @@ func (s *Store) Stats() Stats {
 	}
 	return st
 }
-
-// Address is where a running server listens, as kept in mira.addr.
-type Address struct {
-	GRPC string `json:"grpc"`
-	HTTP string `json:"http"`
-	PID  int    `json:"pid"`
-}
