@@ -1,8 +1,6 @@
 package wal
 
 import (
-	"sync"
-
 	"mira/storage/frame"
 	"mira/storage/signal"
 )
@@ -25,7 +23,7 @@ type waiter struct {
 	done  chan struct{} // holds one
 }
 
-var waiters = sync.Pool{New: func() any { return &waiter{done: make(chan struct{}, 1)} }}
+func newWaiter() any { return &waiter{done: make(chan struct{}, 1)} }
 
 // tally is what the committer asks of a queue before it takes it.
 type tally struct {
@@ -52,16 +50,16 @@ func (l *Log) Append(f frame.Frame, t signal.Tier, o Owner) (seq uint64, err err
 	if len(f.Payload) > frame.MaxPayload {
 		return 0, ErrTooLarge
 	}
-	w := waiters.Get().(*waiter)
+	w := l.waiters.Get().(*waiter)
 	w.frame, w.tier, w.owner = f, t, o
 	w.sum = frame.Sum(f.Payload) // here, where many goroutines can: the committer is alone
 	if err := l.enqueue(w); err != nil {
-		w.free()
+		l.free(w)
 		return 0, err
 	}
 	<-w.done
 	seq, err = w.seq, w.err
-	w.free()
+	l.free(w)
 	return seq, err
 }
 
@@ -81,9 +79,9 @@ func (l *Log) enqueue(w *waiter) error {
 }
 
 // free forgets what w refers to and makes it available again.
-func (w *waiter) free() {
+func (l *Log) free(w *waiter) {
 	*w = waiter{done: w.done}
-	waiters.Put(w)
+	l.waiters.Put(w)
 }
 
 // answer ends the wait of w's goroutine, after which w is no longer the committer's.

@@ -58,6 +58,7 @@ type Log struct {
 	wake    chan struct{} // the queue is not empty; holds one
 	closing chan struct{} // closed when Close begins
 	done    chan struct{} // closed when the committer has ended
+	waiters sync.Pool     // of *waiter; each log has its own, so that a log in a synctest bubble uses no channel from outside
 	busy    atomic.Int64  // Unix nanoseconds since when a write or sync is under way; 0: none
 
 	mu        sync.Mutex // guards all fields down to the next comment
@@ -93,6 +94,7 @@ func Open(o Options) (*Log, error) {
 		wake:    make(chan struct{}, 1),
 		closing: make(chan struct{}),
 		done:    make(chan struct{}),
+		waiters: sync.Pool{New: newWaiter},
 		refusal: errNotStarted,
 	}
 	if err := vfs.MkdirAll(o.FS, o.Dir); err != nil {
