@@ -28,7 +28,10 @@ type Builder struct {
 	own     *series        // the time of a record
 	instead *series        // the time that stands in for it, or nil: the arrival
 	place   series         // mira.time_unix_nano
-	points  [numPoints]*reader
+	points  [len(metricTypes)]*reader
+
+	// Columns of a metric that its data message has.
+	metricType, temporality, monotonic *series
 }
 
 // NewBuilder returns an empty Builder for blocks of s.

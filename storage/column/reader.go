@@ -2,6 +2,7 @@ package column
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"mira/storage/otlp"
 )
@@ -47,15 +48,15 @@ func newReader(m message, lvl *level, wrap int, column func(name string, typ Typ
 			c.sub = newReader(f.sub, lvl, f.num, column)
 		case encPacked:
 			c.s = column(f.name, List, 0)
-			c.s.elem = newSeries(f.typ, 0)
+			c.s.consistOf(f.typ)
 			r.cells[f.num<<3|int(f.item.wire())] = c
 		case encList:
 			c.s = column(f.name, List, 0)
-			c.s.elem = newSeries(Struct, 0)
+			c.s.consistOf(Struct)
 			c.sub = newReader(f.sub, nil, 0, c.s.elem.member)
 		case encKeyValue:
 			c.s = column(f.name, List, 0)
-			c.s.elem = newSeries(Struct, 0)
+			c.s.consistOf(Struct)
 			for _, m := range members {
 				c.s.elem.member(m.name, m.typ, 0)
 			}
@@ -81,8 +82,18 @@ func (r *reader) link(m message) {
 	}
 }
 
-// member makes a member of a struct.
+// consistOf makes the elements of a list, unless another reader of the column did.
+func (s *series) consistOf(typ Type) {
+	if s.elem == nil {
+		s.elem = newSeries(typ, 0)
+	}
+}
+
+// member returns the member of a struct of that name, making it at first.
 func (s *series) member(name string, typ Type, width int) *series {
+	if i := slices.Index(s.names, name); i >= 0 {
+		return s.fields[i]
+	}
 	m := newSeries(typ, width)
 	s.fields = append(s.fields, m)
 	s.names = append(s.names, name)

@@ -52,6 +52,15 @@ const (
 	msgStatus
 	msgEvent
 	msgLink
+	msgMetric
+	msgNumber
+	msgHistogram
+	msgExponential
+	msgSummary
+	msgPositive
+	msgNegative
+	msgQuantile
+	msgExemplar
 	msgKeyValue
 	msgAnyValue
 	msgArrayValue
@@ -144,6 +153,79 @@ var messages = [...][]field{
 		{num: 4, enc: encKeyValue, name: "attributes", typ: List, sub: msgKeyValue},
 		{num: 5, enc: encUint32, name: "dropped_attributes_count", typ: Uint},
 		{num: 6, enc: encFixed32, name: "flags", typ: Uint},
+	},
+	msgMetric: {
+		{num: 1, enc: encString, name: "metric.name", typ: String},
+		{num: 2, enc: encString, name: "metric.description", typ: String},
+		{num: 3, enc: encString, name: "metric.unit", typ: String},
+		{num: 12, enc: encAttrs, sub: msgKeyValue},
+	},
+	msgNumber: {
+		{num: 3, enc: encFixed64, name: "time_unix_nano", typ: Time},
+		{num: 2, enc: encFixed64, name: "start_time_unix_nano", typ: Time},
+		{num: 6, enc: encFixed64, name: "as_int", typ: Int, keep: true, not: 4},
+		{num: 4, enc: encDouble, name: "as_double", typ: Double, keep: true, not: 6},
+		{num: 7, enc: encAttrs, sub: msgKeyValue},
+		{num: 8, enc: encUint32, name: "flags", typ: Uint},
+		{num: 5, enc: encList, name: "exemplars", typ: List, sub: msgExemplar},
+	},
+	msgHistogram: {
+		{num: 3, enc: encFixed64, name: "time_unix_nano", typ: Time},
+		{num: 2, enc: encFixed64, name: "start_time_unix_nano", typ: Time},
+		{num: 4, enc: encFixed64, name: "count", typ: Uint},
+		{num: 5, enc: encDouble, name: "sum", typ: Double, keep: true},
+		{num: 11, enc: encDouble, name: "min", typ: Double, keep: true},
+		{num: 12, enc: encDouble, name: "max", typ: Double, keep: true},
+		{num: 6, enc: encPacked, name: "bucket_counts", typ: Uint, item: encFixed64},
+		{num: 7, enc: encPacked, name: "explicit_bounds", typ: Double, item: encDouble},
+		{num: 9, enc: encAttrs, sub: msgKeyValue},
+		{num: 10, enc: encUint32, name: "flags", typ: Uint},
+		{num: 8, enc: encList, name: "exemplars", typ: List, sub: msgExemplar},
+	},
+	msgExponential: {
+		{num: 3, enc: encFixed64, name: "time_unix_nano", typ: Time},
+		{num: 2, enc: encFixed64, name: "start_time_unix_nano", typ: Time},
+		{num: 4, enc: encFixed64, name: "count", typ: Uint},
+		{num: 5, enc: encDouble, name: "sum", typ: Double, keep: true},
+		{num: 12, enc: encDouble, name: "min", typ: Double, keep: true},
+		{num: 13, enc: encDouble, name: "max", typ: Double, keep: true},
+		{num: 6, enc: encSint32, name: "scale", typ: Int},
+		{num: 7, enc: encFixed64, name: "zero_count", typ: Uint},
+		{num: 14, enc: encDouble, name: "zero_threshold", typ: Double},
+		{num: 8, enc: encMessage, sub: msgPositive},
+		{num: 9, enc: encMessage, sub: msgNegative},
+		{num: 1, enc: encAttrs, sub: msgKeyValue},
+		{num: 10, enc: encUint32, name: "flags", typ: Uint},
+		{num: 11, enc: encList, name: "exemplars", typ: List, sub: msgExemplar},
+	},
+	msgSummary: {
+		{num: 3, enc: encFixed64, name: "time_unix_nano", typ: Time},
+		{num: 2, enc: encFixed64, name: "start_time_unix_nano", typ: Time},
+		{num: 4, enc: encFixed64, name: "count", typ: Uint},
+		{num: 5, enc: encDouble, name: "sum", typ: Double},
+		{num: 6, enc: encList, name: "quantile_values", typ: List, sub: msgQuantile},
+		{num: 7, enc: encAttrs, sub: msgKeyValue},
+		{num: 8, enc: encUint32, name: "flags", typ: Uint},
+	},
+	msgPositive: {
+		{num: 1, enc: encSint32, name: "positive.offset", typ: Int},
+		{num: 2, enc: encPacked, name: "positive.bucket_counts", typ: Uint, item: encUint64},
+	},
+	msgNegative: {
+		{num: 1, enc: encSint32, name: "negative.offset", typ: Int},
+		{num: 2, enc: encPacked, name: "negative.bucket_counts", typ: Uint, item: encUint64},
+	},
+	msgQuantile: {
+		{num: 1, enc: encDouble, name: "quantile", typ: Double},
+		{num: 2, enc: encDouble, name: "value", typ: Double},
+	},
+	msgExemplar: {
+		{num: 2, enc: encFixed64, name: "time_unix_nano", typ: Time},
+		{num: 6, enc: encFixed64, name: "as_int", typ: Int, keep: true, not: 3},
+		{num: 3, enc: encDouble, name: "as_double", typ: Double, keep: true, not: 6},
+		{num: 5, enc: encID, name: "trace_id", typ: Fixed},
+		{num: 4, enc: encID, name: "span_id", typ: Fixed},
+		{num: 7, enc: encKeyValue, name: "filtered_attributes", typ: List, sub: msgKeyValue},
 	},
 	msgKeyValue: {
 		{num: kvKey, enc: encString},
