@@ -44,7 +44,7 @@ func sampleField(dst []byte, num int, f *spec, member, depth int) []byte {
 	case spanID:
 		return AppendBytes(dst, num, "01234567")
 	case text, binaries:
-		return AppendBytes(dst, num, f.name)
+		return AppendBytes(dst, num, f.json)
 	case double:
 		return AppendFixed64(dst, num, math.Float64bits(1.5))
 	}

@@ -231,7 +231,8 @@ func (r *reader) id(num, size int) bool {
 			return true
 		}
 	}
-	return r.refuse(at, fmt.Sprintf("want %d bytes as %d hex digits", size, 2*size))
+	const rule = "want %d bytes as %d hex digits (traceId, spanId and parentSpanId are hexadecimal, not base64)"
+	return r.refuse(at, fmt.Sprintf(rule, size, 2*size))
 }
 
 // base64 reads bytes in either alphabet, padded or not.
