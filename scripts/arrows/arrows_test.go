@@ -30,7 +30,7 @@ var arrows = map[string]string{
 	"storage/column":      "storage/signal storage/otlp",
 	"storage/block":       "storage/column storage/signal storage/vfs",
 	"storage":             "storage/wal storage/frame storage/block storage/column storage/signal storage/vfs",
-	"storage/query":       "storage storage/block storage/column storage/signal",
+	"storage/query":       "storage storage/block storage/column storage/otlp storage/signal",
 	"storage/storagetest": "storage/vfs",
 
 	"pipeline": "storage storage/block storage/column storage/frame storage/signal",
