@@ -11,12 +11,12 @@ import (
 	"mira/storage/signal"
 )
 
-// corpus is 64 distinct requests of 8192 log records each: with fewer the same strings come back
+// corpus is n distinct requests of 8192 log records each. With less than 64 the same strings come back
 // within a block.
-func corpus(rich bool) [][]byte {
+func corpus(n int, rich bool) [][]byte {
 	r := rand.New(rand.NewPCG(7, 11))
 	var requests [][]byte
-	for q := range 64 {
+	for q := range n {
 		req, res := otlp.Begin(nil, 1)
 		req, mark := otlp.Begin(req, 1)
 		for _, kv := range [][2]string{{"service.name", "checkout"}, {"service.version", "1.4.2"}, {"host.name", fmt.Sprintf("node-%d", q%8)}} {
@@ -110,7 +110,7 @@ func BenchmarkAppendLogs(b *testing.B) {
 	for _, rich := range []bool{false, true} {
 		name := map[bool]string{false: "lean", true: "rich"}[rich]
 		b.Run(name, func(b *testing.B) {
-			requests := corpus(rich)
+			requests := corpus(64, rich)
 			var bytes int
 			for _, r := range requests {
 				bytes += len(r)

@@ -163,12 +163,6 @@ func (c *cell) varint(row int, v uint64) {
 		c.number(row, int64(int32(v)))
 	case encSint32:
 		c.number(row, int64(int32(otlp.Zigzag(uint64(uint32(v))))))
-	case encBool:
-		if v == 0 {
-			c.s.drop(row)
-			return
-		}
-		c.s.bool(row, true)
 	case encPacked:
 		c.s.open(row)
 		c.s.elem.int(c.s.elem.n, int64(v))

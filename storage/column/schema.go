@@ -14,7 +14,6 @@ const (
 	encUint64       // uint64: Uint
 	encInt32        // int32, enum: Int
 	encSint32       // sint32: Int
-	encBool         // bool: Bool
 	encString       // string: String; elsewhere than in a column, a string to be checked
 	encID           // bytes of a fixed length, or none: Fixed
 	encMessage      // singular message: its fields are columns of the same row
@@ -279,7 +278,7 @@ func (e enc) wire() otlp.Type {
 		return otlp.Fixed64
 	case encFixed32:
 		return otlp.Fixed32
-	case encUint32, encUint64, encInt32, encSint32, encBool:
+	case encUint32, encUint64, encInt32, encSint32:
 		return otlp.Varint
 	default:
 		return otlp.Bytes

@@ -1,0 +1,159 @@
+package column
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"mira/storage/signal"
+)
+
+func TestTheSameExportsMakeTheSameTable(t *testing.T) {
+	for _, s := range signal.All {
+		t.Run(s.String(), rapid.MakeCheck(func(t *rapid.T) {
+			g := newGenerator(t, true, true)
+			payloads, _ := g.requests(s)
+			other, _ := g.requests(s)
+			o := g.options()
+			want := dump(build(t, s, o, payloads...))
+
+			peeking := NewBuilder(s, o)
+			for _, p := range payloads {
+				peeking.Append(p, 77)
+				peeking.Table()
+			}
+			if got := dump(peeking.Table()); got != want {
+				t.Errorf("with snapshots on the way\n got %s\nwant %s", got, want)
+			}
+
+			used := NewBuilder(s, o)
+			for _, p := range other {
+				used.Append(p, 3)
+			}
+			used.Table()
+			used.Reset()
+			for _, p := range payloads {
+				used.Append(p, 77)
+			}
+			if got := dump(used.Table()); got != want {
+				t.Errorf("after a reset\n got %s\nwant %s", got, want)
+			}
+		}))
+	}
+}
+
+func TestASnapshotStaysAsItIs(t *testing.T) {
+	for _, s := range signal.All {
+		t.Run(s.String(), rapid.MakeCheck(func(t *rapid.T) {
+			g := newGenerator(t, true, false)
+			b := NewBuilder(s, g.options())
+			var tables []*Table
+			var dumps []string
+			for range 4 {
+				payloads, _ := g.requests(s)
+				for _, p := range payloads {
+					b.Append(p, 77)
+				}
+				table := b.Table()
+				checkTable(t, table)
+				tables, dumps = append(tables, table), append(dumps, dump(table))
+			}
+			for i, table := range tables {
+				if got := dump(table); got != dumps[i] {
+					t.Errorf("snapshot %d is now\n%s\nand was\n%s", i, got, dumps[i])
+				}
+			}
+		}))
+	}
+}
+
+// TestReadersDoNotRaceWithAppend is for the race detector.
+func TestReadersDoNotRaceWithAppend(t *testing.T) {
+	requests := corpus(4, true)
+	b := NewBuilder(signal.Logs, Options{})
+	var readers sync.WaitGroup
+	for _, r := range requests {
+		b.Append(r[:len(r):len(r)], 77)
+		table := b.Table()
+		readers.Go(func() {
+			if got := len(table.AppendRequest(nil, signal.Logs, allRows(table)[:table.Rows/8], true)); got == 0 {
+				t.Error("nothing read")
+			}
+			dump(&Table{Rows: table.Rows, Columns: table.Columns[:3]})
+		})
+	}
+	readers.Wait()
+}
+
+func TestAColumnOfTooManyValuesBecomesPlain(t *testing.T) {
+	b := NewBuilder(signal.Logs, Options{DictMax: 100})
+	var want []string
+	add := func(from, to int) {
+		for i := from; i < to; i++ {
+			m := logs(withAttrs(attr("unique", str(fmt.Sprint("value ", i))), attr("few", str(fmt.Sprint(i%100)))), withAttrs())
+			b.Append([]byte(wire(m)), 0)
+			want = append(want, records(m)...)
+		}
+	}
+	add(0, 100)
+	before := b.Table()
+	if c := before.Column("attributes.unique"); c.Dict == nil || c.Dict.Len() != 100 {
+		t.Fatalf("100 values are not in a dictionary: %+v", c)
+	}
+	was := dump(before)
+	add(100, 300)
+	table := b.Table()
+	checkTable(t, table)
+	if c := table.Column("attributes.unique"); c.Dict != nil || c.Index != nil {
+		t.Error("300 values are still in a dictionary")
+	}
+	if c := table.Column("attributes.few"); c.Dict == nil {
+		t.Error("100 values are not in a dictionary")
+	}
+	if dump(before) != was {
+		t.Error("the snapshot changed")
+	}
+	checkRoundTrip(t, signal.Logs, table, want, asItIs)
+
+	b.Reset()
+	want = want[:0]
+	add(0, 50)
+	table = b.Table()
+	if c := table.Column("attributes.unique"); c.Dict == nil {
+		t.Error("the column of the next block starts plain")
+	}
+	checkRoundTrip(t, signal.Logs, table, want, asItIs)
+}
+
+func TestABigResourceIsKeptOnce(t *testing.T) {
+	b := NewBuilder(signal.Logs, Options{DictMax: 1})
+	for i := range 3 {
+		m := logs(withAttrs(), withAttrs(), withAttrs())
+		for range 9 {
+			m.ResourceLogs[0].ScopeLogs[0].LogRecords = append(m.ResourceLogs[0].ScopeLogs[0].LogRecords, m.ResourceLogs[0].ScopeLogs[0].LogRecords...)
+		}
+		m.ResourceLogs[0].Resource = newResource(attr("command", str(fmt.Sprint(i)+strings.Repeat("x", 1<<16))))
+		b.Append([]byte(wire(m)), 0)
+	}
+	if got, limit := b.MemBytes(), 1<<20; got > limit {
+		t.Errorf("%d rows with a resource of 64 KiB take %d bytes, want at most %d", b.Rows(), got, limit)
+	}
+}
+
+func TestHashTellsShortStringsApart(t *testing.T) {
+	seen := map[uint32]string{}
+	collisions := 0
+	for i := range 200_000 {
+		s := fmt.Sprintf("%x", i*7919)
+		if other, ok := seen[hash([]byte(s))]; ok && other != s {
+			collisions++
+		}
+		seen[hash([]byte(s))] = s
+	}
+	if collisions > 50 { // 4.7 are expected of a random 32-bit function
+		t.Errorf("%d collisions", collisions)
+	}
+}
