@@ -116,7 +116,7 @@ func (w *walk) nested(b []byte, i int, f *spec, depth int) bool {
 	case logRecord:
 		return w.logRecord(b, i)
 	case keyValue:
-		return plainAttribute(b, i) || w.message(b, i, keyValue, depth)
+		return plainAttribute(b[i:]) || w.message(b, i, keyValue, depth)
 	case metric:
 		return w.metric(b, i)
 	}

@@ -42,36 +42,43 @@ func (w *walk) logRecord(b []byte, i int) bool {
 // plainField returns where the field of a LogRecord at b[i] ends, or -1 when the field needs a
 // closer look: it may well be legal.
 func plainField(b []byte, i int) int {
+	if i+1 >= len(b) {
+		return -1
+	}
 	next := -1
+	start, end := i+2, i+2+int(b[i+1]) // of a string or message of less than 128 bytes
 	switch b[i] {
 	case tagTime, tagObserved:
 		next = i + 9
-	case tagFlags:
-		next = i + 5
-	case tagSeverity:
-		if i+1 < len(b) && b[i+1] < 0x80 {
-			next = i + 2
-		}
-	case tagTraceID:
-		if i+1 < len(b) && b[i+1] == 16 {
-			next = i + 2 + 16
-		}
-	case tagSpanID:
-		if i+1 < len(b) && b[i+1] == 8 {
-			next = i + 2 + 8
-		}
-	case tagSeverityText, tagEventName:
-		_, next = Len(b, i+1)
 	case tagAttributes:
-		start, end := Len(b, i+1)
-		if end >= 0 && plainAttribute(b[:end], start) {
+		if b[i+1] < 0x80 && end <= len(b) && plainAttribute(b[start:end]) {
 			next = end
 		}
 	case tagBody:
-		start, end := Len(b, i+1)
-		if end >= 0 && plainValue(b[:end], start) {
+		if b[i+1] >= 0x80 {
+			start, end = Len(b, i+1)
+		}
+		if uint(end) <= uint(len(b)) && plainValue(b[start:end]) {
 			next = end
 		}
+	case tagSeverity:
+		if b[i+1] < 0x80 {
+			next = i + 2
+		}
+	case tagSeverityText, tagEventName:
+		if b[i+1] < 0x80 {
+			next = end
+		}
+	case tagTraceID:
+		if b[i+1] == 16 {
+			next = end
+		}
+	case tagSpanID:
+		if b[i+1] == 8 {
+			next = end
+		}
+	case tagFlags:
+		next = i + 5
 	}
 	if next > len(b) {
 		return -1
@@ -79,33 +86,40 @@ func plainField(b []byte, i int) int {
 	return next
 }
 
-// plainAttribute reports whether b[i:] is a key and a plain value, in this order, and nothing
-// else. It looks at a few bytes only, so that asking it first costs next to nothing.
-func plainAttribute(b []byte, i int) bool {
-	if i+2 > len(b) || b[i] != tagKey || b[i+1] >= 0x80 {
+// plainAttribute reports whether b is a key and a plain value, in this order, and nothing else.
+// It looks at a few bytes only, so that asking it first costs next to nothing.
+func plainAttribute(b []byte) bool {
+	if len(b) < 2 || b[0] != tagKey || b[1] >= 0x80 {
 		return false
 	}
-	i += 2 + int(b[i+1])
-	if i >= len(b) || b[i] != tagValue {
+	i := 2 + int(b[1])
+	if i+2 > len(b) || b[i] != tagValue {
 		return false
+	}
+	if n := int(b[i+1]); n < 0x80 {
+		return i+2+n == len(b) && plainValue(b[i+2:])
 	}
 	start, end := Len(b, i+1)
-	return end == len(b) && plainValue(b, start)
+	return end == len(b) && plainValue(b[start:])
 }
 
-// plainValue reports whether b[i:] is an AnyValue of one string, number, truth or bytes.
-func plainValue(b []byte, i int) bool {
-	if i+2 > len(b) {
+// plainValue reports whether b is an AnyValue of one string, number, truth or bytes.
+func plainValue(b []byte) bool {
+	if len(b) < 2 {
 		return false
 	}
 	end := 0
-	switch b[i] {
+	switch b[0] {
 	case tagString, tagBytes:
-		_, end = Len(b, i+1)
+		if end = 2 + int(b[1]); b[1] >= 0x80 {
+			_, end = Len(b, 1)
+		}
 	case tagBool, tagInt:
-		_, end = Uvarint(b, i+1)
+		if end = 2; b[1] >= 0x80 {
+			_, end = Uvarint(b, 1)
+		}
 	case tagDouble:
-		end = i + 9
+		end = 9
 	}
 	return end == len(b)
 }
