@@ -81,7 +81,7 @@ func appendAttribute(b []byte, num int, key string, kind int, v any) []byte {
 	case uint64:
 		b = AppendVarint(b, kind, v)
 	case float64:
-		b = AppendFixed64(b, kind, bits(v))
+		b = AppendFixed64(b, kind, float64bits(v))
 	}
 	return End(End(b, val), kv)
 }
@@ -120,6 +120,36 @@ func BenchmarkField(b *testing.B) {
 	}
 	for b.Loop() {
 		walk(req, logsRequest)
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRecords, "ns/record")
+}
+
+func BenchmarkLogsFromJSON(b *testing.B) {
+	body, err := AppendLogsJSON(nil, benchLogs(false))
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportAllocs()
+	b.SetBytes(int64(len(body)))
+	var pb []byte
+	for b.Loop() {
+		if pb, _, err = LogsFromJSON(pb[:0], body); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRecords, "ns/record")
+}
+
+func BenchmarkAppendLogsJSON(b *testing.B) {
+	req := benchLogs(false)
+	b.ReportAllocs()
+	b.SetBytes(int64(len(req)))
+	var body []byte
+	var err error
+	for b.Loop() {
+		if body, err = AppendLogsJSON(body[:0], req); err != nil {
+			b.Fatal(err)
+		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/benchRecords, "ns/record")
 }

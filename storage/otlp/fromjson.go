@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 )
@@ -49,13 +50,57 @@ func fromJSON(dst, body []byte, m id) (pb []byte, known bool, err error) {
 		slices.Reverse(r.path)
 		return dst, false, &Error{Offset: r.offset, Reason: place(r.path) + r.reason}
 	}
+	r.settle()
 	return r.dst, seen != 0, nil
 }
 
 // A reader turns one JSON document into a message, appending to dst as it reads.
+//
+// The length of a message is known at its end only, and takes up to five bytes at its beginning.
+// One is kept; settle makes room for the others, moving every byte once, however deep it lies.
 type reader struct {
 	lexer
-	dst []byte
+	dst   []byte
+	gaps  []gap
+	extra int // how much settle will add to dst
+}
+
+// A gap is a place where one byte was kept for a length that takes more.
+type gap struct{ at, length int }
+
+// A begun message has its content from dst[at] on; what was extra then lies before it.
+type begun struct{ at, extra int }
+
+func (r *reader) begin(num int) begun {
+	dst, at := Begin(r.dst, num)
+	r.dst = dst
+	return begun{at, r.extra}
+}
+
+func (r *reader) end(m begun) {
+	n := len(r.dst) - m.at + r.extra - m.extra
+	if n < 0x80 {
+		r.dst[m.at-1] = byte(n)
+		return
+	}
+	r.gaps = append(r.gaps, gap{m.at - 1, n})
+	r.extra += (bits.Len(uint(n))+6)/7 - 1
+}
+
+// settle writes the lengths that are missing, from the last to the first.
+func (r *reader) settle() {
+	slices.SortFunc(r.gaps, func(a, b gap) int { return a.at - b.at })
+	src := len(r.dst)
+	dst := slices.Grow(r.dst, r.extra)[:src+r.extra]
+	end := len(dst) // where what ends at src belongs
+	for _, g := range slices.Backward(r.gaps) {
+		end -= copy(dst[end-(src-g.at-1):end], dst[g.at+1:src])
+		var length [binary.MaxVarintLen64]byte
+		w := binary.PutUvarint(length[:], uint64(g.length))
+		end -= copy(dst[end-w:end], length[:w])
+		src = g.at
+	}
+	r.dst = dst
 }
 
 // object reads an object as a message of kind m, depth levels deep in an AnyValue. A bit of seen
@@ -129,9 +174,9 @@ func (r *reader) member(num int, f *spec, depth int) bool {
 	if !r.want('[', "an array") {
 		return r.in(f.json)
 	}
-	start, mark := len(r.dst), 0
+	start, m := len(r.dst), begun{}
 	if f.packable() {
-		r.dst, mark = Begin(r.dst, num)
+		m = r.begin(num)
 	}
 	for n := 0; ; n++ {
 		more, ok := r.more(']', n == 0)
@@ -144,7 +189,7 @@ func (r *reader) member(num int, f *spec, depth int) bool {
 			r.dst = r.dst[:start]
 			return true
 		case !more:
-			r.dst = End(r.dst, mark)
+			r.end(m)
 			return true
 		}
 		if !r.element(num, f, depth) {
@@ -175,13 +220,10 @@ func (r *reader) single(num int, f *spec, depth int) bool {
 				return r.refuse(r.i, fmt.Sprintf("arrays and maps nested more than %d deep", MaxDepth))
 			}
 		}
-		dst, mark := Begin(r.dst, num)
-		r.dst = dst
-		if _, ok := r.object(f.of, depth); !ok {
-			return false
-		}
-		r.dst = End(r.dst, mark)
-		return true
+		m := r.begin(num)
+		_, ok := r.object(f.of, depth)
+		r.end(m)
+		return ok
 	case text:
 		s, ok := r.text()
 		if ok && (keep || len(s) > 0) {
@@ -250,12 +292,13 @@ func (r *reader) base64(num int, keep bool) bool {
 	if len(s)%4 != 0 {
 		enc = enc.WithPadding(base64.NoPadding)
 	}
-	dst, mark := Begin(r.dst, num)
-	dst, err := enc.AppendDecode(dst, s)
+	m := r.begin(num)
+	dst, err := enc.AppendDecode(r.dst, s)
 	if err != nil {
 		return r.refuse(at, "want bytes in base64")
 	}
-	r.dst = End(dst, mark)
+	r.dst = dst
+	r.end(m)
 	return true
 }
 
@@ -308,7 +351,7 @@ func (r *reader) digits(c byte, k kind) (s []byte, ok bool) {
 	return nil, r.refuse(r.i, "want "+wanted[k])
 }
 
-func float(s []byte) (bits uint64, ok bool) {
+func float(s []byte) (v uint64, ok bool) {
 	switch string(s) {
 	case "NaN":
 		return math.Float64bits(math.NaN()), true
@@ -317,8 +360,8 @@ func float(s []byte) (bits uint64, ok bool) {
 	case "-Infinity":
 		return math.Float64bits(math.Inf(-1)), true
 	}
-	v, err := strconv.ParseFloat(string(s), 64)
-	return math.Float64bits(v), err == nil && numberLen(s) == len(s)
+	d, err := strconv.ParseFloat(string(s), 64)
+	return math.Float64bits(d), err == nil && numberLen(s) == len(s)
 }
 
 func whole(s []byte, k kind) (v uint64, ok bool) {

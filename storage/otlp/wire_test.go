@@ -94,4 +94,4 @@ func TestZigzag(t *testing.T) {
 	}
 }
 
-func bits(v float64) uint64 { return math.Float64bits(v) }
+func float64bits(v float64) uint64 { return math.Float64bits(v) }
