@@ -212,7 +212,8 @@ func zstdHint(src []byte) int {
 // framedStart is the stream identifier of the snappy framing format; no block begins so.
 const framedStart = "\xff\x06\x00\x00sNaPpY"
 
-func framed(src []byte) bool { return bytes.HasPrefix(src, []byte(framedStart)) }
+// framed tells the framing format, in which nothing is no bytes at all.
+func framed(src []byte) bool { return len(src) == 0 || bytes.HasPrefix(src, []byte(framedStart)) }
 
 // snappyInto decodes a block, or the framing format, which old senders use under the name of
 // the block.

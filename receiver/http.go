@@ -270,7 +270,9 @@ func (d *httpDoor) refuse(x *exchange, err error) {
 	if after := retryAfter(err, v); after > 0 {
 		x.w.Header().Set("Retry-After", strconv.Itoa(int((after+time.Second-1)/time.Second)))
 	}
-	unread := !x.body.done && x.req.ContentLength != 0 && int64(x.body.n) != x.req.ContentLength
+	// net/http itself reads away what is left of a small body, and keeps the connection.
+	rest := x.req.ContentLength - int64(x.body.n)
+	unread := !x.body.done && x.req.ContentLength != 0 && (x.req.ContentLength < 0 || rest > 256<<10)
 	if unread {
 		x.w.Header().Set("Connection", "close")
 	}

@@ -41,11 +41,9 @@ func (r *Receiver) inflate(ctx context.Context, c *coding, src []byte) (*load, e
 }
 
 func (r *Receiver) inflateMeasured(ctx context.Context, c *coding, src []byte) (*load, error) {
-	wait, cancel := context.WithTimeoutCause(ctx, r.o.AdmitWait, errMemory)
-	defer cancel()
-	held, err := r.inflating.acquire(wait, int(r.inflating.size))
+	held, err := r.reserve(ctx, r.inflating, int(r.inflating.size))
 	if err != nil {
-		return nil, context.Cause(wait)
+		return nil, err
 	}
 	n, err := measure(c, src, r.o.MaxRequestBytes)
 	if err == nil && n > r.o.MaxRequestBytes {

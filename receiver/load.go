@@ -9,9 +9,16 @@ import (
 )
 
 const (
-	firstBytes = 2 << 20   // how much room a body gets on its word alone
-	chunked    = 64 << 10  // the same for a body of unknown length
-	step       = 256 << 10 // how much is read between two looks at the clock
+	step = 256 << 10 // how much is read between two looks at the clock
+
+	// A body earns its memory: it gets a place in the budget, of at most placeBytes, once an
+	// eighth of that, within these bounds, has come. So clients that announce much and send
+	// little hold up nobody.
+	firstBytes = 64 << 10
+	proofBytes = 1 << 20
+	placeBytes = 8 << 20
+	// guestBytes is the place of a body of unknown length.
+	guestBytes = 2 << 20
 )
 
 // load is a body in memory, and the bytes of a budget it stands on.
@@ -33,15 +40,13 @@ func (l *load) drop() {
 	l.release()
 }
 
-// extend makes room for n bytes, if the budget has it.
-func (l *load) extend(n int) error {
-	more := n - l.n
-	if !l.from.try(more) {
-		return errMemory
+// extend moves b, the buffer of l, to room for n bytes, if the budget has it.
+func (l *load) extend(b *buffer, n int) (*buffer, error) {
+	if !l.from.try(n - l.n) {
+		return b, errMemory
 	}
-	l.n += more
-	l.buffer = l.grow(n)
-	return nil
+	l.n = n
+	return b.grow(n), nil
 }
 
 // adopt makes b the content of l, which may have outgrown the buffer it was begun in.
@@ -55,66 +60,119 @@ func (l *load) adopt(b []byte) {
 	l.buffer, l.n = &buffer{b: b, class: -1}, cap(b)
 }
 
-// admit waits a bounded time for n bytes of from.
-func (r *Receiver) admit(ctx context.Context, from *budget, n int) (*load, error) {
+// reserve waits a bounded time for n bytes of from.
+func (r *Receiver) reserve(ctx context.Context, from *budget, n int) (held int, err error) {
 	wait, cancel := context.WithTimeoutCause(ctx, r.o.AdmitWait, errMemory)
 	defer cancel()
-	got, err := from.acquire(wait, n)
-	if err != nil {
-		return nil, context.Cause(wait)
+	if held, err = from.acquire(wait, n); err != nil {
+		return 0, context.Cause(wait)
 	}
-	return &load{newBuffer(n), from, got}, nil
+	return held, nil
+}
+
+// admit is reserve with a buffer of that size.
+func (r *Receiver) admit(ctx context.Context, from *budget, n int) (*load, error) {
+	held, err := r.reserve(ctx, from, n)
+	if err != nil {
+		return nil, err
+	}
+	return &load{newBuffer(n), from, held}, nil
 }
 
 // receive reads a body of size bytes, or of unknown size if that is negative. Memory follows
 // the bytes that have arrived, not those that are announced. pace is told of the progress.
 func (r *Receiver) receive(ctx context.Context, src io.Reader, size int64, pace func(received int)) (*load, error) {
-	want, first := int(size), min(int(size), firstBytes)
-	if size < 0 {
-		want, first = r.o.MaxRequestBytes+1, min(r.o.MaxRequestBytes+1, chunked)
+	want, place, proof := r.plan(size)
+	in := &intake{src: src, pace: pace, next: step}
+	first := newBuffer(min(proof, firstBytes))
+	first, err := in.fill(first, proof, func(b *buffer, n int) (*buffer, error) { return b.grow(n), nil })
+	if err != nil {
+		first.free()
+		return nil, err
 	}
-	l, err := r.admit(ctx, r.receiving, first)
+	if in.ended || len(first.b) == want {
+		place = cap(first.b)
+	}
+	l, err := r.place(ctx, first, place)
 	if err != nil {
 		return nil, err
 	}
-	if err := fill(l, src, want, pace); err != nil {
+	l.buffer, err = in.fill(l.buffer, want, l.extend)
+	if err == nil {
+		err = r.whole(l, size)
+	}
+	if err != nil {
 		l.drop()
 		return nil, err
-	}
-	if size >= 0 && len(l.b) < want {
-		l.drop()
-		return nil, fmt.Errorf("%w: %d bytes of %d", errTruncated, len(l.b), size)
-	}
-	if len(l.b) > r.o.MaxRequestBytes {
-		l.drop()
-		return nil, r.tooLarge("body")
 	}
 	return l, nil
 }
 
-// fill reads up to want bytes.
-func fill(l *load, src io.Reader, want int, pace func(int)) error {
-	next := step
-	for len(l.b) < want {
-		if len(l.b) == cap(l.b) {
-			if err := l.extend(min(2*cap(l.b), want)); err != nil {
-				return err
-			}
-		}
-		n, err := src.Read(l.b[len(l.b):min(cap(l.b), len(l.b)+step, want)])
-		l.b = l.b[:len(l.b)+n]
-		if errors.Is(err, io.EOF) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if len(l.b) >= next {
-			next = len(l.b) + step
-			pace(len(l.b))
-		}
+// plan says how many bytes to read, how large a place to ask for, and after how many bytes.
+func (r *Receiver) plan(size int64) (want, place, proof int) {
+	if size < 0 {
+		want = r.o.MaxRequestBytes + 1
+		return want, min(want, guestBytes), min(want, firstBytes)
+	}
+	want = int(size)
+	place = min(want, placeBytes)
+	return want, place, min(want, max(place/8, firstBytes), proofBytes)
+}
+
+// place moves what has come of a body to a place of n bytes in the budget.
+func (r *Receiver) place(ctx context.Context, first *buffer, n int) (*load, error) {
+	held, err := r.reserve(ctx, r.receiving, n)
+	if err != nil {
+		first.free()
+		return nil, err
+	}
+	if n > cap(first.b) {
+		first = first.grow(n)
+	}
+	return &load{first, r.receiving, held}, nil
+}
+
+// whole checks a body that has come to its end.
+func (r *Receiver) whole(l *load, size int64) error {
+	if int64(len(l.b)) < size {
+		return fmt.Errorf("%w: %d bytes of %d", errTruncated, len(l.b), size)
+	}
+	if len(l.b) > r.o.MaxRequestBytes {
+		return r.tooLarge("body")
 	}
 	return nil
+}
+
+// intake is a body that is arriving.
+type intake struct {
+	src   io.Reader
+	pace  func(received int)
+	next  int  // when pace is told again
+	ended bool // src is at its end
+}
+
+// fill reads on until b holds want bytes or the body ends. grow makes room.
+func (in *intake) fill(b *buffer, want int, grow func(*buffer, int) (*buffer, error)) (*buffer, error) {
+	for len(b.b) < want && !in.ended {
+		if len(b.b) == cap(b.b) {
+			g, err := grow(b, min(2*cap(b.b), want))
+			if err != nil {
+				return b, err
+			}
+			b = g
+		}
+		n, err := in.src.Read(b.b[len(b.b):min(cap(b.b), len(b.b)+step, want)])
+		b.b = b.b[:len(b.b)+n]
+		in.ended = errors.Is(err, io.EOF)
+		if err != nil && !in.ended {
+			return b, err
+		}
+		if len(b.b) >= in.next {
+			in.next = len(b.b) + step
+			in.pace(len(b.b))
+		}
+	}
+	return b, nil
 }
 
 // allowed is how long a body may take, from its beginning, once received bytes of it are here.
