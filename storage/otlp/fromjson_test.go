@@ -153,14 +153,16 @@ func TestSpansFromJSON(t *testing.T) {
 		parent_span_id:"\xc0\x6a\xbc\xde\xf0\x12\x34\x56" status{code:STATUS_CODE_ERROR message:"m"} events{name:"e"} links{span_id:"\1\2\3\4\5\6\7\10"}}}}`)
 }
 
-func TestJSONIsRefusedWithTheFieldAndTheRule(t *testing.T) {
-	f := func(body, want string) {
-		t.Helper()
-		pb, _, err := TracesFromJSON(nil, []byte(body))
-		if err == nil || len(pb) != 0 || !strings.HasPrefix(err.Error(), want) || !utf8.ValidString(err.Error()) {
-			t.Errorf("%.200s:\n got %v\nwant %s", body, err, want)
-		}
+// refused checks that body is refused, and how the reason begins.
+func refused(t *testing.T, body, want string) {
+	t.Helper()
+	pb, _, err := TracesFromJSON(nil, []byte(body))
+	if err == nil || len(pb) != 0 || !strings.HasPrefix(err.Error(), want) || !utf8.ValidString(err.Error()) {
+		t.Errorf("%.200s:\n got %v\nwant %s", body, err, want)
 	}
+}
+
+func TestJSONIsOneObjectOfStrictGrammar(t *testing.T) {
 	for body, want := range map[string]string{
 		``: "want an object", ` `: "want an object", `null`: "want an object", `[]`: "want an object", `1`: "want an object",
 		"\xef\xbb\xbf{}": "want an object", "\x00\xff": "want an object",
@@ -179,8 +181,11 @@ func TestJSONIsRefusedWithTheFieldAndTheRule(t *testing.T) {
 		`{"a":` + strings.Repeat(`{"a":`, 1e6):   "an unknown value nested more than 1024 deep",
 		`{"a":` + strings.Repeat("[", maxSkip) + strings.Repeat("]", maxSkip) + `,"resourceSpans":0}`: "resourceSpans: want an array",
 	} {
-		f(body, want)
+		refused(t, body, want)
 	}
+}
+
+func TestJSONIsRefusedWithTheFieldAndTheRule(t *testing.T) {
 	for members, want := range map[string]string{
 		`"traceId":"X/DR0uOksllod4altMPS4fA="`:        "traceId: want 16 bytes as 32 hex digits",
 		`"traceId":"0102"`:                            "traceId: want 16 bytes as 32 hex digits",
@@ -237,7 +242,7 @@ func TestJSONIsRefusedWithTheFieldAndTheRule(t *testing.T) {
 		if want == "" {
 			path = "resourceSpans[0].scopeSpans[0].spans[0]"
 		}
-		f(`{"resourceSpans":[{"scopeSpans":[{"spans":[{`+members+`}]}]}]}`, path+want)
+		refused(t, `{"resourceSpans":[{"scopeSpans":[{"spans":[{`+members+`}]}]}]}`, path+want)
 	}
 }
 
@@ -260,6 +265,25 @@ func TestJSONTellsWhetherAnythingWasKnown(t *testing.T) {
 	} {
 		if _, known, err := LogsFromJSON(nil, []byte(body)); known != want || err != nil {
 			t.Errorf("%s: got %v and %v, want %v", body, known, err, want)
+		}
+	}
+}
+
+func TestEachSignalHasItsOwnDoor(t *testing.T) {
+	for name, door := range map[string]struct {
+		from func(dst, body []byte) ([]byte, bool, error)
+		to   func(dst, pb []byte) ([]byte, error)
+		size func(b []byte) (int, error)
+	}{
+		`{"resourceLogs":[{"scopeLogs":[{"logRecords":[{}]}]}]}`:                             {LogsFromJSON, AppendLogsJSON, CheckLogs},
+		`{"resourceSpans":[{"scopeSpans":[{"spans":[{}]}]}]}`:                                {TracesFromJSON, AppendTracesJSON, CheckTraces},
+		`{"resourceMetrics":[{"scopeMetrics":[{"metrics":[{"sum":{"dataPoints":[{}]}}]}]}]}`: {MetricsFromJSON, AppendMetricsJSON, CheckMetrics},
+	} {
+		pb, known, err := door.from(nil, []byte(name))
+		n, checkErr := door.size(pb)
+		back, backErr := door.to(nil, pb)
+		if !known || n != 1 || string(back) != name || err != nil || checkErr != nil || backErr != nil {
+			t.Errorf("%s: known %v, %d records, back %s; %v, %v, %v", name, known, n, back, err, checkErr, backErr)
 		}
 	}
 }

@@ -100,19 +100,21 @@ func (l *lexer) text() (s []byte, ok bool) {
 	if !l.want('"', `a string in "quotes"`) {
 		return nil, false
 	}
-	for start := l.i; l.i < len(l.b); l.i++ {
-		switch c := l.b[l.i]; {
+	rest := l.b[l.i:]
+	for n, c := range rest {
+		switch {
 		case c == '"':
-			l.i++
-			return l.b[start : l.i-1], true
+			l.i += n + 1
+			return rest[:n], true
 		case c == '\\':
-			l.scratch = append(l.scratch[:0], l.b[start:l.i]...)
+			l.i += n
+			l.scratch = append(l.scratch[:0], rest[:n]...)
 			return l.escaped()
 		case c < 0x20:
-			return nil, l.refuse(l.i, "a control character in a string")
+			return nil, l.refuse(l.i+n, "a control character in a string")
 		}
 	}
-	return nil, l.refuse(l.i, "a string without its end")
+	return nil, l.refuse(len(l.b), "a string without its end")
 }
 
 // escaped is text from the first escape on.
