@@ -231,7 +231,10 @@ func (l *Log) discard(s *segment) error {
 func (l *Log) install(s *segment) error {
 	name := filepath.Join(l.o.Dir, fileName(s.number, liveExt))
 	if err := l.o.FS.Rename(s.path, name); err != nil {
-		return errors.Join(full(fmt.Errorf("new segment: %w", err)), l.discard(s))
+		if err = full(fmt.Errorf("new segment: %w", err)); !errors.Is(err, ErrFull) {
+			err = l.fail(err) // it may bear either name now
+		}
+		return errors.Join(err, l.discard(s))
 	}
 	s.path = name
 	if err := l.o.FS.SyncDir(l.o.Dir); err != nil {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 
@@ -22,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // small makes segments so short that a few frames fill one: two pages, one of them the header.
 func small(fs vfs.FS) wal.Options {
-	return wal.Options{FS: fs, Dir: "/data/wal", SegmentBytes: 8192}
+	return wal.Options{FS: fs, Dir: "/data/wal", SegmentBytes: 8192, Window: time.Microsecond}
 }
 
 func block(seq int) signal.BlockID {
