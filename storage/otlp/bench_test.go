@@ -44,7 +44,7 @@ func appendLean(b []byte, i int, rnd *rand.Rand, random func(int) string) []byte
 	b = AppendFixed64(b, 1, 1796069510123456789+uint64(i))
 	b = AppendVarint(b, 2, 9)
 	b = AppendBytes(b, 3, "INFO")
-	b = AppendBytes(b, 5, AppendBytes(nil, 1, "request handled in the upstream worker for order "+random(12)))
+	b = AppendBytes(b, 5, AppendBytes(nil, 1, "request handled in the upstream worker of an order "+random(12)))
 	b = appendAttribute(b, 6, "http.method", 1, "GET")
 	b = appendAttribute(b, 6, "status", 3, uint64(200+rnd.IntN(4)))
 	b = appendAttribute(b, 6, "user.id", 1, random(8))
