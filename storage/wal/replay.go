@@ -162,10 +162,11 @@ func (r *reader) end(s *segment, off int64, v verdict, marked bool) {
 
 // tail judges bytes that no whole frame follows, where all that was written was synced.
 func (r *reader) tail(s *segment, off int64, marked bool, cause error) {
-	if marked && r.scan.reach <= off && r.scan.bad == nil {
+	unreadable := r.scan.badTo > off
+	if marked && r.scan.reach <= off && !unreadable {
 		return // an earlier life
 	}
-	if r.scan.bad != nil {
+	if unreadable {
 		cause = r.scan.bad
 	}
 	r.damage(s, off, s.size-off, cause)

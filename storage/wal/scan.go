@@ -3,6 +3,7 @@ package wal
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 
 	"mira/storage/frame"
@@ -31,6 +32,7 @@ type scanner struct {
 	buf   []byte
 	base  int64 // place of buf in the file
 	bad   error // why some page could not be read and counts as zeros
+	badTo int64 // end of the furthest such page
 	reach int64 // end of the furthest frame seen of which at least the header is whole
 }
 
@@ -177,7 +179,7 @@ func (s *scanner) read(b []byte, off int64) {
 		n = int(min(int64(len(b)), pageBytes-off%pageBytes))
 		if got, err := s.file.ReadAt(b[:n], off); got < n {
 			clear(b[got:n])
-			s.bad = errors.Join(errUnreadable, err)
+			s.bad, s.badTo = fmt.Errorf("%w: %w", errUnreadable, err), off+int64(n)
 		}
 	}
 }
