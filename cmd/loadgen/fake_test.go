@@ -197,7 +197,7 @@ func (f *fakeServer) accept(s signal, body []byte) (*refusal, error) {
 }
 
 func (f *fakeServer) query(s signal, w http.ResponseWriter, r *http.Request) {
-	if r.URL.RawQuery != "start=0&limit=all" || r.Header.Get("Accept") != "application/x-ndjson" {
+	if r.FormValue("start") != "0" || r.FormValue("limit") != "all" || r.FormValue("columns") != faces[s].time+identity || r.Header.Get("Accept") != "application/x-ndjson" {
 		http.Error(w, "unexpected query "+r.URL.RawQuery, http.StatusBadRequest)
 		return
 	}
