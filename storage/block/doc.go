@@ -11,7 +11,7 @@
 //	│    └ hour of the first record, UTC
 //	└ signal
 //
-// The file, every part of it a multiple of 8 bytes:
+// The file, every part of it at a multiple of 8 bytes:
 //
 //	┌─────────┬────────┬──────────────┬──────────────┬─────┬──────┬────────┬─────┬────────┐
 //	│"ARROW1" │ schema │ dictionaries │ row groups   │ EOS │ sums │ footer │ len │"ARROW1"│

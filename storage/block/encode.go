@@ -111,6 +111,7 @@ var encoders = sync.Pool{New: func() any {
 		zstd.WithEncoderLevel(zstd.SpeedFastest),
 		zstd.WithAllLitEntropyCompression(true), // a fifth smaller for nothing
 		zstd.WithEncoderCRC(true),               // for readers that do not know the sums
+		zstd.WithWindowSize(1<<19),              // a larger one takes memory and finds no more
 		zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		panic(err) // the options are constant

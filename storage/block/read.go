@@ -304,22 +304,23 @@ func inflate(z *zstd.Decoder, dst, b []byte, size int) ([]byte, error) {
 	if claim != uint64(size) {
 		return nil, fmt.Errorf("buffer of %d bytes, want %d", claim, size)
 	}
-	if cap(dst) < size {
-		dst = make([]byte, 0, size)
+	if cap(dst) < size+spare {
+		dst = make([]byte, 0, size+spare)
 	}
-	dst = dst[:0:size]
 	if asIs {
-		return append(dst, b...), nil
+		return append(dst[:0], b...), nil
 	}
-	dst, err := z.DecodeAll(b, dst)
+	dst, err := z.DecodeAll(b, dst[:0]) // never beyond the capacity
 	if err == nil && len(dst) != size {
 		err = fmt.Errorf("buffer inflates to %d bytes, want %d", len(dst), size)
 	}
 	return dst, err
 }
 
-// maxRatio is what the smallest zstd block, of 4 bytes, can become, per byte.
-const maxRatio = 1 << 15
+const (
+	maxRatio = 1 << 15 // what the smallest zstd block, of 4 bytes, can become, per byte
+	spare    = 16      // bytes behind a buffer that let the decompressor write in larger pieces
+)
 
 // widen returns the n integers in b.
 func widen(b []byte, n, width int, signed bool) []int64 {
