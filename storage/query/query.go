@@ -75,3 +75,16 @@ type Chunk struct {
 	Request []byte
 	Times   []uint64 // the rows' places in time
 }
+
+// Add adds the cost of a further page of the same Scan.
+func (s *Stats) Add(o Stats) {
+	s.BlocksTotal = o.BlocksTotal
+	s.BlocksScanned += o.BlocksScanned
+	s.BlocksDamaged += o.BlocksDamaged
+	s.BlocksMissing += o.BlocksMissing
+	s.RowsScanned += o.RowsScanned
+	s.RowsMatched += o.RowsMatched
+	s.RowsReturned += o.RowsReturned
+	s.BytesRead += o.BytesRead
+	s.ElapsedMicros += o.ElapsedMicros
+}
