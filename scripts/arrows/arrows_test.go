@@ -36,7 +36,7 @@ var arrows = map[string]string{
 
 	"pipeline": "storage storage/block storage/column storage/frame storage/signal",
 	"receiver": "pipeline storage/otlp storage/signal",
-	"api":      "storage/query storage storage/block storage/column pipeline storage/signal",
+	"api":      "storage/query storage storage/block storage/column storage/otlp pipeline storage/signal",
 	"cmd/mira": "*",
 }
 
