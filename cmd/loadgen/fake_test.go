@@ -279,7 +279,7 @@ func parseMetrics(body []byte, add func(pcommon.Map, pcommon.Timestamp, string),
 }
 
 // loadgen runs the command and returns its exit code and its JSON report.
-func loadgen(t *testing.T, ctx context.Context, args ...string) (int, *report, string) {
+func loadgen(ctx context.Context, t *testing.T, args ...string) (int, *report, string) {
 	t.Helper()
 	var out, errs bytes.Buffer
 	code := run(ctx, append(args, "--json"), &out, &errs)

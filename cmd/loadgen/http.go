@@ -53,7 +53,7 @@ func (h *httpSender) send(ctx context.Context, s signal, body *[]byte) answer {
 		a.code, a.detail = transportCode(err), err.Error()
 		return a
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	content, err := io.ReadAll(io.LimitReader(resp.Body, 4<<20))
 	if err != nil {
 		a.code, a.detail = transportCode(err), err.Error()

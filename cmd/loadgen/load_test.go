@@ -26,7 +26,7 @@ func TestEveryRecordArrivesOnceOverBothTransports(t *testing.T) {
 	} {
 		t.Run(args, func(t *testing.T) {
 			f := startFake(t)
-			code, r, errs := loadgen(t, t.Context(), append(strings.Fields(args),
+			code, r, errs := loadgen(t.Context(), t, append(strings.Fields(args),
 				"--target", f.target(args), "--api", f.httpURL, "--verify",
 				"--records", "1000", "--batch", "64", "--conns", "3", "--signals", "logs,traces,metrics")...)
 			if code != 0 || r.Records != 1000 || r.Verify == nil || !r.Verify.OK || r.Verify.Acked != 1000 || r.Verify.Stored != 1000 {
@@ -70,7 +70,7 @@ func (f *fakeServer) unique(t *testing.T) {
 
 func TestABatchOfOneIsUniqueToo(t *testing.T) {
 	f := startFake(t)
-	code, r, errs := loadgen(t, t.Context(), "--target", f.grpcAddr, "--api", f.httpURL, "--verify", "--records", "200", "--batch", "1", "--shape", "rich")
+	code, r, errs := loadgen(t.Context(), t, "--target", f.grpcAddr, "--api", f.httpURL, "--verify", "--records", "200", "--batch", "1", "--shape", "rich")
 	if code != 0 || r.Exports != 200 || !r.Verify.OK {
 		t.Fatalf("exit %d, %s, %+v", code, errs, r)
 	}
@@ -101,7 +101,7 @@ func TestRefusalsAreRetriedAndCountedByCode(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := startFake(t)
 			f.script = func(call int) *refusal { return c.script[call] }
-			code, r, errs := loadgen(t, t.Context(), "--protocol", c.protocol, "--target", f.target(c.protocol), "--api", f.httpURL, "--verify",
+			code, r, errs := loadgen(t.Context(), t, "--protocol", c.protocol, "--target", f.target(c.protocol), "--api", f.httpURL, "--verify",
 				"--records", "30", "--batch", "10", "--conns", "1")
 			if code != 0 || r.Verify == nil || !r.Verify.OK {
 				t.Fatalf("exit %d, %s, verify %+v", code, errs, r.Verify)
@@ -150,13 +150,13 @@ func TestVerifyCatchesWhatTheServerDidWrong(t *testing.T) {
 			f := startFake(t)
 			f.script = c.script
 			book := filepath.Join(t.TempDir(), "ledger")
-			if code, _, errs := loadgen(t, t.Context(), "--target", f.grpcAddr, "--ledger", book, "--records", "30", "--batch", "10"); code != 0 {
+			if code, _, errs := loadgen(t.Context(), t, "--target", f.grpcAddr, "--ledger", book, "--records", "30", "--batch", "10"); code != 0 {
 				t.Fatalf("exit %d, %s", code, errs)
 			}
 			if c.spoil != nil {
 				f.rows[logs] = c.spoil(f.rows[logs])
 			}
-			code, r, errs := loadgen(t, t.Context(), "--verify", "--ledger", book, "--api", f.httpURL)
+			code, r, errs := loadgen(t.Context(), t, "--verify", "--ledger", book, "--api", f.httpURL)
 			if r.Verify == nil {
 				t.Fatalf("exit %d, %s", code, errs)
 			}
@@ -190,7 +190,7 @@ func TestInterruptStopsAndReports(t *testing.T) {
 		}
 		return nil
 	}
-	code, r, errs := loadgen(t, ctx, "--target", f.grpcAddr, "--api", f.httpURL, "--verify", "--for", "1h", "--batch", "10", "--conns", "1")
+	code, r, errs := loadgen(ctx, t, "--target", f.grpcAddr, "--api", f.httpURL, "--verify", "--for", "1h", "--batch", "10", "--conns", "1")
 	if code != 0 || r.Exports != 6 || !r.Verify.OK {
 		t.Fatalf("exit %d, %s, %d Exports, %+v", code, errs, r.Exports, r.Verify)
 	}
@@ -205,7 +205,7 @@ func TestReportKnowsServerAndDisk(t *testing.T) {
 		_ = os.WriteFile(filepath.Join(dir, "wal", "1.wal"), make([]byte, 500), 0o644)
 		return nil
 	}
-	code, r, errs := loadgen(t, t.Context(), "--target", f.grpcAddr, "--records", "100", "--batch", "100",
+	code, r, errs := loadgen(t.Context(), t, "--target", f.grpcAddr, "--records", "100", "--batch", "100",
 		"--pid", strconv.Itoa(os.Getpid()), "--data-dir", dir, "--emit", emitted)
 	if code != 0 || r.Server == nil || r.Server.PeakRSS < 1<<20 || r.Disk == nil {
 		t.Fatalf("exit %d, %s, server %+v, disk %+v", code, errs, r.Server, r.Disk)

@@ -94,7 +94,7 @@ func (p *proof) read(path string) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }() // it was only read
 	if err := readLedger(f, p); err != nil {
 		return fmt.Errorf("ledger %s: %w", path, err)
 	}

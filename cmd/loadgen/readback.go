@@ -43,7 +43,7 @@ func (p *proof) readSignal(ctx context.Context, api string, s signal) error {
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
 		b, _ := io.ReadAll(io.LimitReader(resp.Body, 500))
 		return fmt.Errorf("%s: %s: %s", url, resp.Status, b)

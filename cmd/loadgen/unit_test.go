@@ -54,7 +54,7 @@ type slowServer struct {
 }
 
 func (s *slowServer) send(context.Context, signal, *[]byte) answer {
-	time.Sleep(s.takes)
+	<-time.After(s.takes)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.answers) > 0 {

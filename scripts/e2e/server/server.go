@@ -71,9 +71,8 @@ func (s *Server) Restart() {
 func (s *Server) start(grpc, http string) {
 	s.t.Helper()
 	args := append([]string{"--data-dir", s.Dir, "--listen-grpc", grpc, "--listen-http", http}, s.flags...)
-	s.cmd = exec.Command(Mira(s.t), args...)
+	s.cmd = Command(context.Background(), Mira(s.t), args...)
 	s.cmd.Stderr, s.cmd.Stdout = s.log, s.log
-	s.cmd.SysProcAttr = dieWithParent()
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
@@ -178,13 +177,19 @@ func Eventually(t testing.TB, what string, ask func() error) {
 	}
 }
 
+// Command is a command that ends with the test at the latest.
+func Command(ctx context.Context, name string, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, name, args...)
+	cmd.SysProcAttr = dieWithParent()
+	return cmd
+}
+
 // Run runs a command to its end and returns its exit code and output.
 func Run(ctx context.Context, t testing.TB, name string, args ...string) (code int, stdout, stderr []byte) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	cmd := exec.CommandContext(ctx, name, args...)
+	cmd := Command(ctx, name, args...)
 	cmd.Stdout, cmd.Stderr = &out, &errs
-	cmd.SysProcAttr = dieWithParent()
 	err := cmd.Run()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
