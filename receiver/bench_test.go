@@ -78,7 +78,7 @@ func benchHTTP(b *testing.B, body []byte, coding string, size int) {
 		req.Header.Set("Content-Type", mediaProtobuf)
 		req.Header.Set("Content-Encoding", coding)
 		resp, err := client.Do(req)
-		if err != nil || resp.StatusCode != 200 {
+		if err != nil || resp.StatusCode != http.StatusOK {
 			b.Fatal(resp, err)
 		}
 		_ = resp.Body.Close()

@@ -32,6 +32,8 @@ type coding struct {
 	open func(src *bytes.Reader) (r io.Reader, done func(), err error)
 	// hint guesses the decoded size. It may lie.
 	hint func(src []byte) int
+	// memory is what a decoder itself takes, if that is worth counting.
+	memory int
 }
 
 // codings are the content codings, by their lower-case names. Identity is not among them.
@@ -43,13 +45,17 @@ var codings = map[string]*coding{
 	"zlib":            zlibCoding,
 	"snappy":          {into: snappyInto, open: snappyOpen, hint: snappyHint},
 	"x-snappy-framed": framedCoding,
-	"lz4":             streamed(lz4Open, fourfold),
+	"lz4":             lz4Coding,
 }
 
 var (
 	gzipCoding   = streamed(gzipOpen, gzipHint)
 	zlibCoding   = streamed(zlibOpen, fourfold)
 	framedCoding = streamed(framedOpen, fourfold)
+	lz4Coding    = &coding{
+		into: streamed(lz4Open, fourfold).into, open: lz4Open, hint: fourfold,
+		memory: 8 << 20, // a block of 4 MiB, compressed and not
+	}
 )
 
 // codingNames is what an answer to an unknown coding lists.

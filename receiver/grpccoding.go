@@ -24,14 +24,16 @@ const grpcCodingNames = "gzip,zstd,snappy,identity"
 // list be changed during initialisation only. Export does not use what is registered here,
 // health and reflection do.
 func init() {
-	encoding.RegisterCompressor(compressor{"zstd",
+	encoding.RegisterCompressor(compressor{
+		"zstd",
 		func(w io.Writer) (io.WriteCloser, error) { return zstd.NewWriter(w, zstd.WithEncoderConcurrency(1)) },
 		func(r io.Reader) (io.Reader, error) {
 			z, err := zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
 			return z.IOReadCloser(), err
 		},
 	})
-	encoding.RegisterCompressor(compressor{"snappy",
+	encoding.RegisterCompressor(compressor{
+		"snappy",
 		func(w io.Writer) (io.WriteCloser, error) { return snappy.NewBufferedWriter(w), nil },
 		func(r io.Reader) (io.Reader, error) { return snappy.NewReader(r), nil },
 	})

@@ -203,7 +203,7 @@ func (d *httpDoor) toProtobuf(x *exchange, l *load) (*load, error) {
 		return l, nil
 	}
 	defer l.drop()
-	pb, err := d.admit(x.req.Context(), d.converting, len(l.b))
+	pb, err := d.admit(x.req.Context(), d.converting, len(l.b), 0)
 	if err != nil {
 		return nil, err
 	}

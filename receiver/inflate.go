@@ -19,12 +19,13 @@ const guessBytes = 8 << 20
 func (r *Receiver) inflate(ctx context.Context, c *coding, src []byte) (*load, error) {
 	limit := r.o.MaxRequestBytes
 	n := min(max(c.hint(src), 1<<10), 1100*len(src)+64, guessBytes, limit)
-	l, err := r.admit(ctx, r.inflating, n)
+	l, err := r.admit(ctx, r.inflating, n, c.memory)
 	if err != nil {
 		return nil, err
 	}
 	err = decode(c, l, limit, src)
 	if err == nil {
+		l.shrink(n)
 		return l, nil
 	}
 	full := errors.Is(err, errFull)
@@ -58,8 +59,7 @@ func (r *Receiver) inflateMeasured(ctx context.Context, c *coding, src []byte) (
 		l.drop()
 		return nil, err
 	}
-	r.inflating.release(held - min(cap(l.b), held))
-	l.n = min(cap(l.b), held)
+	l.shrink(cap(l.b))
 	return l, nil
 }
 

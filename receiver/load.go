@@ -9,7 +9,9 @@ import (
 )
 
 const (
-	step = 256 << 10 // how much is read between two looks at the clock
+	// step is how much is read between two looks at the clock. At the default MinRate that is
+	// two seconds, well within BodyGrace.
+	step = 64 << 10
 
 	// A body earns its memory: it gets a place in the budget, of at most placeBytes, once an
 	// eighth of that, within these bounds, has come. So clients that announce much and send
@@ -32,6 +34,14 @@ type load struct {
 func (l *load) release() {
 	l.from.release(l.n)
 	l.n = 0
+}
+
+// shrink gives back what is held beyond n bytes.
+func (l *load) shrink(n int) {
+	if l.n > n {
+		l.from.release(l.n - n)
+		l.n = n
+	}
 }
 
 // drop gives back the budget and the bytes.
@@ -70,9 +80,9 @@ func (r *Receiver) reserve(ctx context.Context, from *budget, n int) (held int, 
 	return held, nil
 }
 
-// admit is reserve with a buffer of that size.
-func (r *Receiver) admit(ctx context.Context, from *budget, n int) (*load, error) {
-	held, err := r.reserve(ctx, from, n)
+// admit is reserve with a buffer of n bytes; more is what their making costs beside them.
+func (r *Receiver) admit(ctx context.Context, from *budget, n, more int) (*load, error) {
+	held, err := r.reserve(ctx, from, n+more)
 	if err != nil {
 		return nil, err
 	}

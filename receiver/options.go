@@ -172,11 +172,17 @@ func (o Options) validateTimes() error {
 		name string
 		v    time.Duration
 	}{
-		{"AdmitWait", o.AdmitWait}, {"HeaderTimeout", o.HeaderTimeout}, {"BodyGrace", o.BodyGrace},
-		{"WriteTimeout", o.WriteTimeout}, {"IdleTimeout", o.IdleTimeout},
-		{"MaxConnectionAge", o.MaxConnectionAge}, {"MaxConnectionAgeGrace", o.MaxConnectionAgeGrace},
-		{"KeepaliveTime", o.KeepaliveTime}, {"KeepaliveTimeout", o.KeepaliveTimeout},
-		{"KeepaliveMinTime", o.KeepaliveMinTime}, {"CORS.MaxAge", o.CORS.MaxAge},
+		{"AdmitWait", o.AdmitWait},
+		{"HeaderTimeout", o.HeaderTimeout},
+		{"BodyGrace", o.BodyGrace},
+		{"WriteTimeout", o.WriteTimeout},
+		{"IdleTimeout", o.IdleTimeout},
+		{"MaxConnectionAge", o.MaxConnectionAge},
+		{"MaxConnectionAgeGrace", o.MaxConnectionAgeGrace},
+		{"KeepaliveTime", o.KeepaliveTime},
+		{"KeepaliveTimeout", o.KeepaliveTimeout},
+		{"KeepaliveMinTime", o.KeepaliveMinTime},
+		{"CORS.MaxAge", o.CORS.MaxAge},
 	} {
 		if f.v < 0 {
 			return fmt.Errorf("%s: %v is negative", f.name, f.v)
@@ -188,12 +194,12 @@ func (o Options) validateTimes() error {
 func (o Options) validatePaths() error {
 	var seen []string
 	for _, s := range signal.All {
-		p := o.Paths[s]
+		p, field := o.Paths[s], fmt.Sprintf("Paths[%s]", s)
 		if !strings.HasPrefix(p, "/") || path.Clean(p) != p || strings.ContainsAny(p, "?#%") {
-			return fmt.Errorf("Paths[%s]: %q is not a clean absolute path", s, p)
+			return fmt.Errorf("%s: %q is not a clean absolute path", field, p)
 		}
 		if slices.Contains(seen, p) {
-			return fmt.Errorf("Paths[%s]: %q is taken by another signal", s, p)
+			return fmt.Errorf("%s: %q is taken by another signal", field, p)
 		}
 		seen = append(seen, p)
 	}
@@ -203,7 +209,7 @@ func (o Options) validatePaths() error {
 func (c CORS) validate() error {
 	for _, o := range c.Origins {
 		if o == "" || strings.Count(o, "*") > 1 || strings.HasSuffix(o, "/") {
-			return fmt.Errorf("CORS.Origins: %q is not an origin, or holds more than one *", o)
+			return fmt.Errorf("%s: %q is not an origin, or holds more than one *", "CORS.Origins", o)
 		}
 	}
 	return nil

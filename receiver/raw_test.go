@@ -156,7 +156,7 @@ func TestAClientThatOnlyWritesReadsThe413(t *testing.T) {
 			t.Fatalf("%s: %v", name, err)
 		}
 		text, _ := io.ReadAll(resp.Body)
-		if resp.StatusCode != 413 || !resp.Close || !strings.Contains(string(text), "too large") {
+		if resp.StatusCode != http.StatusRequestEntityTooLarge || !resp.Close || !strings.Contains(string(text), "too large") {
 			t.Errorf("%s: got %d, close %v, %s", name, resp.StatusCode, resp.Close, text)
 		}
 	}
@@ -260,7 +260,7 @@ func TestHTTP2WithoutTLSIsOptIn(t *testing.T) {
 		t.Fatal(err)
 	}
 	resp.Body.Close()
-	if resp.StatusCode != 200 || resp.ProtoMajor != 2 || len(d.sink.stored()) != 1 {
+	if resp.StatusCode != http.StatusOK || resp.ProtoMajor != 2 || len(d.sink.stored()) != 1 {
 		t.Errorf("got %d over %s", resp.StatusCode, resp.Proto)
 	}
 }

@@ -145,8 +145,9 @@ func detail(to []*anypb.Any, m protoadapt.MessageV2) []*anypb.Any {
 func field(err error) string {
 	var bad *otlp.Error
 	if errors.As(err, &bad) {
-		name, _, _ := strings.Cut(bad.Reason, ":")
-		return plain(name)
+		if name, _, ok := strings.Cut(bad.Reason, ":"); ok && !strings.Contains(name, " ") {
+			return plain(name)
+		}
 	}
 	return "body"
 }
