@@ -11,12 +11,20 @@ import (
 type dict struct {
 	offsets []int32
 	data    []byte
-	slots   []uint64 // hash in the upper half, position + 1 in the lower; 0 is free
-	max     int      // entries it may hold
+	slots   []slotOf
+	max     int // entries it may hold
+}
+
+// slotOf is a slot of the hash table. Most values are short, and then fingerprint and size are
+// the value itself: finding it touches one cache line.
+type slotOf struct {
+	fingerprint
+	size  int32
+	entry int32 // position + 1; 0 is free
 }
 
 func newDict(max int) *dict {
-	return &dict{offsets: make([]int32, 1, 16), slots: make([]uint64, 16), max: max}
+	return &dict{offsets: make([]int32, 1, 16), slots: make([]slotOf, 16), max: max}
 }
 
 func (d *dict) len() int { return len(d.offsets) - 1 }
@@ -31,23 +39,21 @@ func (d *dict) reset() {
 }
 
 // find returns the position of v, or -1.
-func (d *dict) find(h uint32, v []byte) int32 {
+func (d *dict) find(f fingerprint, v []byte) int32 {
 	mask := uint32(len(d.slots) - 1)
-	for i := h & mask; ; i = (i + 1) & mask {
-		e := d.slots[i]
-		if e == 0 {
+	for i := f.hash(len(v)) & mask; ; i = (i + 1) & mask {
+		s := &d.slots[i]
+		if s.entry == 0 {
 			return -1
 		}
-		if uint32(e>>32) == h {
-			if at := int32(uint32(e)) - 1; string(d.at(at)) == string(v) {
-				return at
-			}
+		if s.fingerprint == f && int(s.size) == len(v) && (len(v) <= exact || string(d.at(s.entry-1)) == string(v)) {
+			return s.entry - 1
 		}
 	}
 }
 
 // add appends v, which find did not find, and returns its position, or -1 when d is full.
-func (d *dict) add(h uint32, v []byte) int32 {
+func (d *dict) add(f fingerprint, v []byte) int32 {
 	at := int32(d.len())
 	if int(at) >= d.max {
 		return -1
@@ -57,60 +63,70 @@ func (d *dict) add(h uint32, v []byte) int32 {
 	}
 	d.data = append(d.data, v...)
 	d.offsets = append(d.offsets, int32(len(d.data)))
-	d.put(uint64(h)<<32 | uint64(at+1))
+	d.put(slotOf{f, int32(len(v)), at + 1})
 	return at
 }
 
-func (d *dict) put(e uint64) {
+func (d *dict) put(s slotOf) {
 	mask := uint32(len(d.slots) - 1)
-	i := uint32(e>>32) & mask
-	for d.slots[i] != 0 {
+	i := s.hash(int(s.size)) & mask
+	for d.slots[i].entry != 0 {
 		i = (i + 1) & mask
 	}
-	d.slots[i] = e
+	d.slots[i] = s
 }
 
 func (d *dict) grow() {
 	old := d.slots
-	d.slots = make([]uint64, 2*len(old))
-	for _, e := range old {
-		if e != 0 {
-			d.put(e)
+	d.slots = make([]slotOf, 2*len(old))
+	for _, s := range old {
+		if s.entry != 0 {
+			d.put(s)
 		}
 	}
 }
 
 func (d *dict) memBytes() int {
-	return 4*cap(d.offsets) + cap(d.data) + 8*cap(d.slots)
+	return 4*cap(d.offsets) + cap(d.data) + 24*cap(d.slots)
 }
 
-// The hash folds 64x64-bit products: a few cycles for the short strings that attributes are,
-// where a general hash costs more than everything else done with the value. Senders choose the
-// values, so the seed is random.
+// fingerprint is two words made of a value's bytes. Values of the same length up to exact bytes
+// differ if and only if their fingerprints do.
+type fingerprint struct{ x, y uint64 }
+
+const exact = 16
+
+// fingerprintOf folds 64x64-bit products: a few cycles for the short strings that attributes
+// are, where a general hash costs more than everything else done with the value. Senders choose
+// the values, so the seed is random.
+func fingerprintOf(b []byte) fingerprint {
+	h := seed
+	for len(b) > exact {
+		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(b)^mix1, binary.LittleEndian.Uint64(b[8:])^h)
+		h = hi ^ lo
+		b = b[16:]
+	}
+	h ^= seed
+	switch n := len(b); {
+	case n >= 8:
+		return fingerprint{binary.LittleEndian.Uint64(b) ^ h, binary.LittleEndian.Uint64(b[n-8:])}
+	case n >= 4:
+		return fingerprint{uint64(binary.LittleEndian.Uint32(b)) ^ h, uint64(binary.LittleEndian.Uint32(b[n-4:]))}
+	case n > 0:
+		return fingerprint{uint64(b[0])<<16 ^ uint64(b[n>>1])<<8 ^ uint64(b[n-1]) ^ h, 0}
+	}
+	return fingerprint{h, 0}
+}
+
+func (f fingerprint) hash(size int) uint32 {
+	hi, lo := bits.Mul64(f.x^seed, f.y^mix2^uint64(size)*mix1)
+	lo ^= hi
+	return uint32(lo ^ lo>>32)
+}
+
 const (
 	mix1 = 0xd6e8feb86659fd93
 	mix2 = 0xa0761d6478bd642f
 )
 
 var seed = rand.Uint64() | 1
-
-func hash(b []byte) uint32 {
-	h := seed ^ uint64(len(b))*mix1
-	for len(b) > 16 {
-		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(b)^mix1, binary.LittleEndian.Uint64(b[8:])^h)
-		h = hi ^ lo
-		b = b[16:]
-	}
-	var x, y uint64
-	switch n := len(b); {
-	case n >= 8:
-		x, y = binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[n-8:])
-	case n >= 4:
-		x, y = uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[n-4:]))
-	case n > 0:
-		x = uint64(b[0])<<16 | uint64(b[n>>1])<<8 | uint64(b[n-1])
-	}
-	hi, lo := bits.Mul64(x^mix2, y^h)
-	lo ^= hi
-	return uint32(lo ^ lo>>32)
-}

@@ -2,6 +2,7 @@ package column
 
 import (
 	"bytes"
+	"encoding/binary"
 	"math"
 	"strconv"
 	"unicode/utf8"
@@ -50,6 +51,8 @@ type slot struct {
 	series
 	key       string
 	name      string
+	head      string // a KeyValue with this key, up to the length of its value; see attribute
+	tag       byte   // of the kind in an AnyValue
 	kind      Kind
 	next, alt *slot
 	twin      *slot // the same key with another type; a ring
@@ -98,7 +101,53 @@ func (l *level) end(row int) {
 func (l *level) spill(raw []byte) { l.over = append(l.over, raw...) }
 
 // attribute puts a KeyValue in the column of its key and type. raw is the whole field.
+//
+// Encoders write key, value and one field in the value, nothing else, with lengths of one byte.
+// When the key is the one that followed last time, comparing with that is all the parsing there
+// is.
 func (l *level) attribute(raw, p []byte, row int) {
+	if s := l.at.next; s != nil && len(p) > len(s.head)+2 && string(p[:len(s.head)]) == s.head && s.canonical(p[len(s.head):], row) {
+		l.at = s
+		return
+	}
+	l.unforeseen(raw, p, row)
+}
+
+// canonical sets the value of a row from what follows the head of a KeyValue: a length, a tag,
+// and a value of the slot's kind. It reports false when it is anything else.
+func (s *slot) canonical(p []byte, row int) bool {
+	if int(p[0]) != len(p)-1 || p[0] >= 0x80 || p[1] != s.tag || s.n > row || s.twin != nil {
+		return false
+	}
+	switch s.kind {
+	case KindString:
+		return int(p[2]) == len(p)-3 && s.str(row, p[3:])
+	case KindInt:
+		v, next := otlp.Uvarint(p, 2)
+		if next != len(p) {
+			return false
+		}
+		s.int(row, int64(v))
+		return true
+	case KindDouble:
+		if len(p) != 10 {
+			return false
+		}
+		s.double(row, binary.LittleEndian.Uint64(p[2:]))
+		return true
+	case KindBool:
+		if len(p) != 3 || p[2] >= 0x80 {
+			return false
+		}
+		s.bool(row, p[2] != 0)
+		return true
+	default:
+		return false
+	}
+}
+
+// unforeseen is attribute for every key and every encoding.
+func (l *level) unforeseen(raw, p []byte, row int) {
 	key, kind, num, val := parseKeyValue(p)
 	s := l.at.next
 	if s == nil || s.kind != kind || s.key != string(key) {
@@ -181,7 +230,8 @@ func (l *level) newSlot(key []byte, kind Kind) *slot {
 	}
 	s := l.spare[spareKey{string(key), kind}]
 	if s == nil {
-		s = &slot{key: string(key), kind: kind}
+		s = &slot{key: string(key), kind: kind, tag: kinds[kind].tag}
+		s.head = string(otlp.AppendTag(otlp.AppendBytes(nil, kvKey, s.key), kvValue, otlp.Bytes))
 		typ := kinds[kind].typ
 		s.init(typ, 0, l.dictMax(typ))
 	}

@@ -124,13 +124,21 @@ func (r *reader) read(p []byte, row int) bool {
 		case otlp.Fixed64:
 			v = binary.LittleEndian.Uint64(p[i:])
 			i += 8
-			c.fixed64(row, v)
+			if c.enc == encFixed64 {
+				c.number(row, int64(v))
+			} else {
+				c.fixed64(row, v)
+			}
 		case otlp.Fixed32:
 			v = uint64(binary.LittleEndian.Uint32(p[i:]))
 			i += 4
 			c.number(row, int64(v))
 		default:
-			v, i = otlp.Uvarint(p, i)
+			if v = uint64(p[i]); v < 0x80 {
+				i++
+			} else {
+				v, i = otlp.Uvarint(p, i)
+			}
 			start := i
 			i += int(v)
 			if c.enc == encAttrs {
@@ -172,8 +180,6 @@ func (c *cell) varint(row int, v uint64) {
 
 func (c *cell) fixed64(row int, v uint64) {
 	switch c.enc {
-	case encFixed64:
-		c.number(row, int64(v))
 	case encDouble:
 		if v == 0 && !c.keep {
 			c.s.drop(row)
@@ -279,7 +285,11 @@ func (r *reader) body(c *cell, p []byte, from, start, row int) bool {
 		v = allOf(p, c.num)
 		raw = otlp.AppendBytes(nil, c.num, v)
 	}
-	if kind, _, str := parseAny(v); kind == KindString {
+	kind, _, str, ok := parseCanonical(v)
+	if !ok {
+		kind, _, str = parseAny(v)
+	}
+	if kind == KindString {
 		c.other.drop(row)
 		if c.s.str(row, str) {
 			return true

@@ -262,13 +262,14 @@ var members = [...]struct {
 var kinds = [...]struct {
 	name string
 	typ  Type
+	tag  byte // in AnyValue
 }{
-	KindString: {"string", String},
-	KindBool:   {"bool", Bool},
-	KindInt:    {"int", Int},
-	KindDouble: {"double", Double},
-	KindBytes:  {"bytes", Bytes},
-	KindAny:    {"any", Bytes},
+	KindString: {"string", String, anyString<<3 | byte(otlp.Bytes)},
+	KindBool:   {"bool", Bool, anyBool<<3 | byte(otlp.Varint)},
+	KindInt:    {"int", Int, anyInt<<3 | byte(otlp.Varint)},
+	KindDouble: {"double", Double, anyDouble<<3 | byte(otlp.Fixed64)},
+	KindBytes:  {"bytes", Bytes, anyBytes<<3 | byte(otlp.Bytes)},
+	KindAny:    {"any", Bytes, 0},
 }
 
 // wire returns the wire type of a field, or of an element of a packed one.

@@ -126,8 +126,8 @@ func (s *series) str(row int, v []byte) bool {
 		s.seek(row)
 	}
 	if s.dict != nil {
-		h := hash(v)
-		at := s.dict.find(h, v)
+		f := fingerprintOf(v)
+		at := s.dict.find(f, v)
 		if at >= 0 {
 			s.entry(at)
 			return true
@@ -135,7 +135,7 @@ func (s *series) str(row int, v []byte) bool {
 		if !utf8.Valid(v) {
 			return false
 		}
-		s.insert(h, v)
+		s.insert(f, v)
 		return true
 	}
 	if !utf8.Valid(v) {
@@ -154,17 +154,17 @@ func (s *series) bytes(row int, v []byte) {
 		s.value(v)
 		return
 	}
-	h := hash(v)
-	if at := s.dict.find(h, v); at >= 0 {
+	f := fingerprintOf(v)
+	if at := s.dict.find(f, v); at >= 0 {
 		s.entry(at)
 		return
 	}
-	s.insert(h, v)
+	s.insert(f, v)
 }
 
 // insert appends a value that the dictionary lacks.
-func (s *series) insert(h uint32, v []byte) {
-	if at := s.dict.add(h, v); at >= 0 {
+func (s *series) insert(f fingerprint, v []byte) {
+	if at := s.dict.add(f, v); at >= 0 {
 		s.entry(at)
 		return
 	}

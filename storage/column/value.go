@@ -30,8 +30,11 @@ func parseKeyValue(p []byte) (key []byte, kind Kind, num uint64, val []byte) {
 	return parseAnyKeyValue(p)
 }
 
-// parseCanonical reads an AnyValue of at least two bytes with exactly one scalar field.
+// parseCanonical reads an AnyValue with exactly one scalar field.
 func parseCanonical(p []byte) (kind Kind, num uint64, val []byte, ok bool) {
+	if len(p) < 2 {
+		return 0, 0, nil, false
+	}
 	switch p[0] {
 	case anyString<<3 | 2:
 		return KindString, 0, p[2:], p[1] < 0x80 && int(p[1]) == len(p)-2
