@@ -40,7 +40,7 @@ vet: ## go vet, in every module, for Linux and for a developer's Mac
 	@for m in $(MODULES); do (cd $$m && go vet ./...); done
 
 lint: ## the linters and the format
-	@$(TOOL) golangci-lint run
+	@$(TOOL) golangci-lint run --allow-serial-runners
 
 fmt: ## rewrite the files in gofumpt's format
 	@$(TOOL) golangci-lint fmt

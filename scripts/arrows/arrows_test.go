@@ -2,6 +2,7 @@
 package arrows
 
 import (
+	"bytes"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -155,6 +156,23 @@ func TestOraclesStayInTests(t *testing.T) {
 					t.Errorf("%s imports %s, which is for tests", s.path, path)
 				}
 			}
+		}
+	}
+}
+
+// A test that sleeps is slow when it sleeps too long and wrong when it does not. In a bubble of
+// testing/synctest time is not real, so a file that imports it may.
+func TestTestsSleepInBubblesOnly(t *testing.T) {
+	for _, s := range sources(t) {
+		if !s.test || s.dir == "scripts/arrows" || slices.Contains(s.imports, "testing/synctest") {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(root, s.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte("time.Sleep(")) {
+			t.Errorf("%s sleeps", s.path)
 		}
 	}
 }
