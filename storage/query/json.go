@@ -4,8 +4,9 @@ import "unicode/utf8"
 
 const hexDigits = "0123456789abcdef"
 
-// AppendJSONString writes s as a JSON string. Control characters, DEL and the two line separators
-// that JavaScript once refused are escaped, invalid UTF-8 becomes U+FFFD, all else stays as it is.
+// AppendJSONString writes s as a JSON string. All that a terminal could take for a command (both
+// ranges of control characters, DEL) and the two line separators that JavaScript once refused are
+// escaped, invalid UTF-8 becomes U+FFFD, all else stays as it is.
 func AppendJSONString(dst, s []byte) []byte {
 	dst = append(dst, '"')
 	from := 0
@@ -17,7 +18,7 @@ func AppendJSONString(dst, s []byte) []byte {
 		}
 		r, size := rune(c), 1
 		if c >= utf8.RuneSelf {
-			if r, size = utf8.DecodeRune(s[i:]); (r != utf8.RuneError || size > 1) && r != '\u2028' && r != '\u2029' {
+			if r, size = utf8.DecodeRune(s[i:]); (r != utf8.RuneError || size > 1) && r > 0x9f && r != '\u2028' && r != '\u2029' {
 				i += size
 				continue
 			}
