@@ -58,7 +58,7 @@ func wantDamage(t *testing.T, what string, i Info, err error) {
 func TestEveryDamagedByteIsFound(t *testing.T) {
 	table, i, b := small(t)
 	for at := range b {
-		for _, x := range []byte{0x01, 0x80, 0xFF} {
+		for _, x := range []byte{0x01, 0xFF} {
 			b[at] ^= x
 			fs := put(t, i, b)
 			wantDamage(t, "Verify", i, Verify(fs, "blocks", i))
@@ -114,7 +114,7 @@ func TestSealedNonsenseIsAnErrorOrATable(t *testing.T) {
 	_, i, b := small(t)
 	try := make([]byte, len(b))
 	for at := range b {
-		for _, x := range []byte{0x01, 0x02, 0x04, 0x80, 0xFF, b[at]} {
+		for _, x := range []byte{0x01, 0x80, 0xFF, b[at]} {
 			copy(try, b)
 			try[at] ^= x
 			reseal(try)
