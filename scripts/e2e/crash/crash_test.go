@@ -72,6 +72,7 @@ func TestCrashLosesAndDoublesNothing(t *testing.T) {
 	for i := range n {
 		book := filepath.Join(books, fmt.Sprintf("%04d", i))
 		load := startLoad(t, s, r, i, book)
+		server.Eventually(t, "something is acknowledged", acked(book))
 		<-time.After(time.Duration(100+r.IntN(500)) * time.Millisecond) // the random moment
 		s.Kill()
 		load.end(t, i%2 == 0)
@@ -110,6 +111,17 @@ func startLoad(t *testing.T, s *server.Server, r *rand.Rand, i int, book string)
 		t.Fatal(err)
 	}
 	return l
+}
+
+// acked asks whether a ledger has an acknowledgement in it.
+func acked(book string) func() error {
+	return func() error {
+		b, err := os.ReadFile(book)
+		if err == nil && !bytes.Contains(b, []byte("\nacked ")) {
+			err = errors.New("no acknowledgement yet")
+		}
+		return err
+	}
 }
 
 // end kills the load generator, or lets it report.
