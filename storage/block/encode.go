@@ -206,8 +206,9 @@ func (e *encoder) frame(head []byte) []byte {
 	b := binary.LittleEndian.AppendUint32(e.raw[:0], continuation)
 	b = binary.LittleEndian.AppendUint32(b, uint32(size))
 	b = append(b, head...)
-	e.raw = append(b, zeros[:size-len(head)]...)
-	return e.raw
+	b = append(b, zeros[:size-len(head)]...)
+	e.raw = b
+	return b
 }
 
 // ending writes what comes behind the last message: end of stream, sums, footer.
