@@ -23,15 +23,20 @@ func (l *Log) run() {
 		select {
 		case <-l.wake:
 			l.gather()
+			l.begin()
 			l.commit(l.take())
 		case <-l.flush.C:
 			l.armed = false
+			l.begin()
 			l.sync() //nolint:errcheck // it has poisoned the log, and nobody waits
 		case <-l.closing:
+			l.begin()
 			l.commit(l.take())
 			l.closeErr = l.finish()
+			l.busy.Store(0)
 			return
 		}
+		l.busy.Store(0)
 	}
 }
 
@@ -117,9 +122,7 @@ func (l *Log) fitting(batch []*waiter) int {
 func (l *Log) write(group []*waiter) {
 	s := l.active
 	size := l.layout(group)
-	l.watch()
 	n, err := s.file.Writev(s.end, l.vec)
-	l.busy.Store(0)
 	clear(l.vec)
 	if err == nil && n != size {
 		err = io.ErrShortWrite
@@ -202,10 +205,9 @@ func (l *Log) secure(group []*waiter) error {
 // sync syncs the active segment. An error poisons the log.
 func (l *Log) sync() error {
 	s := l.active
-	began := l.watch()
+	began := time.Now()
 	err := s.file.Sync()
 	took := time.Since(began)
-	l.busy.Store(0)
 	if err != nil {
 		return l.fail(fmt.Errorf("sync %s: %w", s.path, err))
 	}
@@ -225,12 +227,8 @@ func (l *Log) disarm() {
 	l.flush.Stop()
 }
 
-// watch notes that the disk is at work, for whoever looks for a stall.
-func (l *Log) watch() time.Time {
-	now := time.Now()
-	l.busy.Store(now.UnixNano())
-	return now
-}
+// begin notes that the disk is at work, for whoever looks for a stall.
+func (l *Log) begin() { l.busy.Store(time.Now().UnixNano()) }
 
 // refuse answers the frames with err.
 func (l *Log) refuse(group []*waiter, err error) {

@@ -24,7 +24,7 @@ type Options struct {
 	Spares       int           // used files kept for reuse; 0: 4
 	Window       time.Duration // how long a group of batched frames may wait for company; 0: 2 ms
 	FlushEvery   time.Duration // how long a buffered frame may stay unsynced; 0: 250 ms
-	Floor        func() uint64 // the next block number; goes into every segment's header; nil: what the frames say
+	Floor        func() uint64 // the next block number; goes into every segment's header; nil: what the frames say. The committer calls it: it must not wait
 }
 
 func (o Options) withDefaults() Options {
@@ -59,7 +59,7 @@ type Log struct {
 	closing chan struct{} // closed when Close begins
 	done    chan struct{} // closed when the committer has ended
 	waiters sync.Pool     // of *waiter; each log has its own, so that a log in a synctest bubble uses no channel from outside
-	busy    atomic.Int64  // Unix nanoseconds since when a write or sync is under way; 0: none
+	busy    atomic.Int64  // Unix nanoseconds since when the committer is at work on the disk; 0: it waits for work
 
 	mu        sync.Mutex // guards all fields down to the next comment
 	queue     []*waiter
@@ -208,7 +208,7 @@ type Stats struct {
 	TrimErrors            uint64        // renames and directory syncs of retiring segments that failed
 	Segments, Spares      int           // live, and kept for reuse
 	LiveBytes             int64         // size of the live segments' files
-	Since                 time.Time     // when the write or sync under way began; zero: none is
+	Since                 time.Time     // when the work on the disk that is under way began; zero: none is. An old one is a stalled disk
 	Waiting               int           // frames in the queue
 	Poisoned              bool
 }

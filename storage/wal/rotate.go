@@ -152,12 +152,10 @@ func (l *Log) seal() error {
 // fails poisons the log.
 func (l *Log) abandon(cause error) error {
 	s := l.active
-	l.watch()
 	err := s.file.Truncate(s.end)
 	if err == nil {
 		err = s.file.Sync()
 	}
-	l.busy.Store(0)
 	if err != nil {
 		return l.fail(fmt.Errorf("%w; cut %s: %w", cause, s.path, err))
 	}
