@@ -2,10 +2,13 @@ package column
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
+	commonpb "go.opentelemetry.io/proto/otlp/common/v1"
+	logspb "go.opentelemetry.io/proto/otlp/logs/v1"
 	"pgregory.net/rapid"
 
 	"mira/storage/signal"
@@ -157,4 +160,73 @@ func TestHashTellsShortStringsApart(t *testing.T) {
 	if collisions > 50 { // 4.7 are expected of a random 32-bit function
 		t.Errorf("%d collisions", collisions)
 	}
+}
+
+// TestShortValuesAreTheirFingerprints checks what lets find skip the comparison.
+func TestShortValuesAreTheirFingerprints(t *testing.T) {
+	value := rapid.SliceOfN(rapid.SampledFrom([]byte{0, 1, 'a', 0xff}), 0, exact)
+	rapid.Check(t, func(t *rapid.T) {
+		a, b := value.Draw(t, "a"), value.Draw(t, "b")
+		same := len(a) == len(b) && fingerprintOf(a) == fingerprintOf(b)
+		if same != (string(a) == string(b)) {
+			t.Errorf("%x and %x: the same is %v", a, b, same)
+		}
+	})
+}
+
+// TestRecordsThatLookAlikeComeBack checks the short way through attribute.
+func TestRecordsThatLookAlikeComeBack(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		number := rapid.OneOf(rapid.Int64(), rapid.Int64Range(-1, 200))
+		text := rapid.SampledFrom([]string{"", "x", "GET", strings.Repeat("y", 123), strings.Repeat("y", 124), strings.Repeat("z", 130), bad})
+		var all []*logspb.LogRecord
+		for range rapid.IntRange(1, 20).Draw(t, "records") {
+			kvs := []*commonpb.KeyValue{
+				attr("string", str(text.Draw(t, "text"))),
+				attr("int", integer(number.Draw(t, "number"))),
+				attr("bool", boolean(rapid.Bool().Draw(t, "bool"))),
+				attr("double", double(rapid.Float64().Draw(t, "double"))),
+				attr("bytes", &commonpb.AnyValue{Value: &commonpb.AnyValue_BytesValue{BytesValue: []byte(text.Draw(t, "bytes"))}}),
+				attr("any", array(str(text.Draw(t, "in an array")))),
+				attr(strings.Repeat("k", 130), str("v")),
+			}
+			switch i := rapid.IntRange(0, len(kvs)-1).Draw(t, "which"); rapid.IntRange(0, 9).Draw(t, "difference") {
+			case 0:
+				kvs = slices.Delete(kvs, i, i+1)
+			case 1:
+				kvs = append(kvs, kvs[i])
+			case 2:
+				kvs[i].Value = integer(1)
+			}
+			all = append(all, withAttrs(kvs...))
+		}
+		m := logs(all...)
+		checkRoundTrip(t, signal.Logs, build(t, signal.Logs, Options{}, spoil([]byte(wire(m)))), records(m), mend)
+	})
+}
+
+// FuzzRoundTrip holds what comes back against what protobuf reads, for any bytes that Check
+// accepts. Where protobuf refuses a string, as many records must come back, and protobuf must
+// take them when they are made valid.
+func FuzzRoundTrip(f *testing.F) {
+	for _, m := range oddities() {
+		f.Add(uint8(signalOf(m)), []byte(wire(m)))
+	}
+	f.Fuzz(func(t *testing.T, n uint8, b []byte) {
+		s := signal.Signal(n)
+		if !s.Valid() || len(b) > 4096 { // the test itself reads every record twice
+			return
+		}
+		if _, err := check(s, b); err != nil {
+			return
+		}
+		table := build(t, s, Options{MaxColumns: 20}, b, b)
+		if m, err := decode(s, b); err == nil {
+			checkRoundTrip(t, s, table, append(records(m), records(m)...), asItIs)
+			return
+		}
+		if n := len(reread(t, s, table.AppendRequest(nil, s, allRows(table), true))); n != table.Rows {
+			t.Fatalf("%d of %d records come back", n, table.Rows)
+		}
+	})
 }

@@ -98,15 +98,14 @@ const exact = 16
 
 // fingerprintOf folds 64x64-bit products: a few cycles for the short strings that attributes
 // are, where a general hash costs more than everything else done with the value. Senders choose
-// the values, so the seed is random.
+// the values, so the seeds are random.
 func fingerprintOf(b []byte) fingerprint {
-	h := seed
+	var h uint64
 	for len(b) > exact {
-		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(b)^mix1, binary.LittleEndian.Uint64(b[8:])^h)
+		hi, lo := bits.Mul64(binary.LittleEndian.Uint64(b)^seed1, binary.LittleEndian.Uint64(b[8:])^h^seed2)
 		h = hi ^ lo
 		b = b[16:]
 	}
-	h ^= seed
 	switch n := len(b); {
 	case n >= 8:
 		return fingerprint{binary.LittleEndian.Uint64(b) ^ h, binary.LittleEndian.Uint64(b[n-8:])}
@@ -119,14 +118,9 @@ func fingerprintOf(b []byte) fingerprint {
 }
 
 func (f fingerprint) hash(size int) uint32 {
-	hi, lo := bits.Mul64(f.x^seed, f.y^mix2^uint64(size)*mix1)
+	hi, lo := bits.Mul64(f.x^seed1, f.y^seed2^uint64(size)<<56)
 	lo ^= hi
 	return uint32(lo ^ lo>>32)
 }
 
-const (
-	mix1 = 0xd6e8feb86659fd93
-	mix2 = 0xa0761d6478bd642f
-)
-
-var seed = rand.Uint64() | 1
+var seed1, seed2 = rand.Uint64(), rand.Uint64()

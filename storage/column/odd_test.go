@@ -93,10 +93,10 @@ func manyKeys(n int) (kvs []*commonpb.KeyValue) {
 	return kvs
 }
 
-func TestOddDataComesBack(t *testing.T) {
+func oddities() map[string]proto.Message {
 	zero, nan := 0.0, math.Float64frombits(0x7ff4000000000bad)
 	ids := func(n int) []byte { return make([]byte, n) }
-	for name, m := range map[string]proto.Message{
+	return map[string]proto.Message{
 		"a key twice":                     logs(withAttrs(attr("k", str("first")), attr("k", str("second")), attr("k", integer(3)))),
 		"a key twice with another type":   logs(withAttrs(attr("k", str("s"))), withAttrs(attr("k", integer(1)), attr("k", str("s")))),
 		"an attribute without a value":    logs(withAttrs(attr("k", nil)), withAttrs(attr("k", str("v")))),
@@ -121,7 +121,11 @@ func TestOddDataComesBack(t *testing.T) {
 			{Scale: math.MinInt32, Positive: &metricspb.ExponentialHistogramDataPoint_Buckets{Offset: math.MaxInt32, BucketCounts: []uint64{0, 0, 300}}, Negative: &metricspb.ExponentialHistogramDataPoint_Buckets{Offset: math.MinInt32}}}}}}),
 		"a summary of NaN":      metric(&metricspb.Metric{Data: &metricspb.Metric_Summary{Summary: &metricspb.Summary{DataPoints: []*metricspb.SummaryDataPoint{{Sum: nan, QuantileValues: []*metricspb.SummaryDataPoint_ValueAtQuantile{{}, {Quantile: nan, Value: nan}}}}}}}),
 		"a metric without data": metric(&metricspb.Metric{Name: "none"}),
-	} {
+	}
+}
+
+func TestOddDataComesBack(t *testing.T) {
+	for name, m := range oddities() {
 		t.Run(name, func(t *testing.T) {
 			s, b := signalOf(m), []byte(wire(m))
 			checkRoundTrip(t, s, build(t, s, Options{}, b, b), append(records(m), records(m)...), asItIs)
