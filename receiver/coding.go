@@ -50,10 +50,10 @@ var codings = map[string]*coding{
 
 var (
 	gzipCoding   = streamed(gzipOpen, gzipHint)
-	zlibCoding   = streamed(zlibOpen, fourfold)
-	framedCoding = streamed(framedOpen, fourfold)
+	zlibCoding   = streamed(zlibOpen, times(16))
+	framedCoding = streamed(framedOpen, snappyTimes)
 	lz4Coding    = &coding{
-		into: streamed(lz4Open, fourfold).into, open: lz4Open, hint: fourfold,
+		into: streamed(lz4Open, nil).into, open: lz4Open, hint: times(8),
 		memory: 8 << 20, // a block of 4 MiB, compressed and not
 	}
 )
@@ -111,8 +111,11 @@ func readInto(dst []byte, r io.Reader) ([]byte, error) {
 	}
 }
 
-// fourfold guesses the size of ordinary telemetry.
-func fourfold(src []byte) int { return 4 * len(src) }
+// times guesses the size of telemetry by how well a coding usually does on it. Too much costs
+// room for a moment, too little a second decoding.
+func times(factor int) func(src []byte) int {
+	return func(src []byte) int { return factor * len(src) }
+}
 
 var gzipReaders sync.Pool // of *gzip.Reader
 
@@ -210,7 +213,7 @@ func zstdOpen(src *bytes.Reader) (io.Reader, func(), error) {
 func zstdHint(src []byte) int {
 	var h zstd.Header
 	if err := h.Decode(src); err != nil || !h.HasFCS || h.FrameContentSize > 1<<32 {
-		return 8 * len(src)
+		return 16 * len(src)
 	}
 	return int(h.FrameContentSize)
 }
@@ -250,7 +253,7 @@ func snappyLen(start []byte, length int) (int, error) {
 
 func snappyHint(src []byte) int {
 	if framed(src) {
-		return fourfold(src)
+		return snappyTimes(src)
 	}
 	n, _ := snappyLen(src, len(src))
 	return n
@@ -271,6 +274,8 @@ func snappyOpen(src *bytes.Reader) (io.Reader, func(), error) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+var snappyTimes = times(8)
 
 var framedReaders = sync.Pool{New: func() any { return snappy.NewReader(nil) }}
 

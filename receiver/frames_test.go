@@ -143,7 +143,7 @@ func TestTimeoutEndsACallWhoseMessageIsStillArriving(t *testing.T) {
 
 func TestSlowMessageIsCutOffAndDelaysNobody(t *testing.T) {
 	pb, _ := sample(t, signal.Logs, 2)
-	d := open(t, &fakeSink{}, Options{BodyGrace: 300 * time.Millisecond, ReceiveBytes: 64 << 20})
+	d := open(t, &fakeSink{}, Options{BodyGrace: 2 * time.Second, ReceiveBytes: 64 << 20})
 	slow := d.frames(t)
 	for id := uint32(1); id < 200; id += 2 { // 100 half messages that announce 60 MiB each
 		slow.begin(id)
@@ -153,7 +153,7 @@ func TestSlowMessageIsCutOffAndDelaysNobody(t *testing.T) {
 	if _, err := export1(t.Context(), d.dial(t), signal.Logs, pb); err != nil {
 		t.Fatal(err)
 	}
-	if took := time.Since(start); took > 250*time.Millisecond {
+	if took := time.Since(start); took > 1500*time.Millisecond {
 		t.Errorf("another client waited %v", took)
 	}
 	if r := slow.await(199); r.last("grpc-status") != fmt.Sprint(int(codes.DeadlineExceeded)) {

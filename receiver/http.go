@@ -273,7 +273,7 @@ func (d *httpDoor) refuse(x *exchange, err error) {
 	// net/http itself reads away what is left of a small body, and keeps the connection.
 	rest := x.req.ContentLength - int64(x.body.n)
 	unread := !x.body.done && x.req.ContentLength != 0 && (x.req.ContentLength < 0 || rest > 256<<10)
-	if unread {
+	if unread || errors.Is(err, errDraining) {
 		x.w.Header().Set("Connection", "close")
 	}
 	x.write(v.http, encodeStatus(rpcStatus(err, v), x.json))

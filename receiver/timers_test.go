@@ -114,7 +114,7 @@ func TestBodyAtTheMinimumRateIsNotCutOff(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h := &h2{Conn: nc, Framer: http2.NewFramer(nc, nc), t: t}
+			h := &h2{Conn: nc, Framer: http2.NewFramer(nc, nc), t: t, mute: true}
 			h.Framer.ReadMetaHeaders = hpack.NewDecoder(4096, nil)
 			h.enc = hpack.NewEncoder(&h.buf)
 			_, _ = io.WriteString(nc, http2.ClientPreface)
