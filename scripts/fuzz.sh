@@ -9,24 +9,25 @@ logs=$(mktemp -d)
 trap 'rm -rf "$logs"' EXIT
 export logs
 
-# once NAME DIR: one run; its output goes to the log of NAME.
+# once NAME DIR LOG: one run.
 once() {
-	(cd "$2" && go test -run '^$' -fuzz "^$1\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 5s -parallel 1 .) \
-		> "$logs/$1" 2>&1
+	(cd "$2" && go test -run '^$' -fuzz "^$1\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 5s -parallel 1 .) > "$3" 2>&1
 }
 
 # The fuzzing engine now and then reports the end of its own time as a failure (it says "context
 # deadline exceeded" and names no input). Only that is tried a second time.
+late() { grep -q 'context deadline exceeded' "$1" && ! grep -q 'Failing input' "$1"; }
+
 target() {
-	if once "$1" "$2" || { late "$1" && once "$1" "$2"; }; then
-		printf '%-32s %s\n' "$1" "$(grep -hE 'execs:|baseline' "$logs/$1" | tail -1 | sed 's/^fuzz: //')"
+	local log=$logs/${2//\//_}.$1
+	if once "$1" "$2" "$log" || { late "$log" && once "$1" "$2" "$log"; }; then
+		printf '%-24s %-20s %s\n' "$1" "$2" "$(grep -hE 'execs:|baseline' "$log" | tail -1 | sed 's/^fuzz: //')"
 		return
 	fi
-	printf '%-32s FAILED in %s\n' "$1" "$2"
-	tail -50 "$logs/$1"
+	printf '%-24s FAILED in %s\n' "$1" "$2"
+	tail -50 "$log"
 	return 1
 }
-late() { grep -q 'context deadline exceeded' "$logs/$1" && ! grep -q 'Failing input' "$logs/$1"; }
 export -f once target late
 
 for dir in $(grep -rlE --include='*_test.go' --exclude-dir=node_modules '^func Fuzz' . | xargs -rn1 dirname | sort -u); do
