@@ -32,15 +32,16 @@ type coding struct {
 	open func(src *bytes.Reader) (r io.Reader, done func(), err error)
 	// hint guesses the decoded size. It may lie.
 	hint func(src []byte) int
-	// memory is what a decoder itself takes, if that is worth counting.
-	memory int
+	// memory and window are what the decoders of into and open take themselves, if that is
+	// worth counting.
+	memory, window int
 }
 
 // codings are the content codings, by their lower-case names. Identity is not among them.
 var codings = map[string]*coding{
 	"gzip":            gzipCoding,
 	"x-gzip":          gzipCoding,
-	"zstd":            {into: zstdInto, open: zstdOpen, hint: zstdHint},
+	"zstd":            {into: zstdInto, open: zstdOpen, hint: zstdHint, window: maxWindow},
 	"deflate":         zlibCoding, // RFC 9110: "deflate" is the zlib format
 	"zlib":            zlibCoding,
 	"snappy":          {into: snappyInto, open: snappyOpen, hint: snappyHint},
@@ -54,7 +55,7 @@ var (
 	framedCoding = streamed(framedOpen, snappyTimes)
 	lz4Coding    = &coding{
 		into: streamed(lz4Open, nil).into, open: lz4Open, hint: times(8),
-		memory: 8 << 20, // a block of 4 MiB, compressed and not
+		memory: 8 << 20, window: 8 << 20, // a block of 4 MiB, compressed and not
 	}
 )
 

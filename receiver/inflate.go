@@ -14,8 +14,8 @@ const guessBytes = 8 << 20
 
 // inflate decodes a compressed body. What it may cost is known before it is spent: a first
 // try gets the size the body hints at, at most guessBytes; if that was too little, the body
-// is decoded to nowhere to learn its size, with everybody else waiting, and then again into
-// room of that size. So sixteen bombs at once cost what one does.
+// is decoded to nowhere to learn its size, and then again into room of that size. So a bomb
+// costs time, and no more memory than the budget for all of them.
 func (r *Receiver) inflate(ctx context.Context, c *coding, src []byte) (*load, error) {
 	limit := r.o.MaxRequestBytes
 	n := min(max(c.hint(src), 1<<10), 1100*len(src)+64, guessBytes, limit)
@@ -42,24 +42,27 @@ func (r *Receiver) inflate(ctx context.Context, c *coding, src []byte) (*load, e
 }
 
 func (r *Receiver) inflateMeasured(ctx context.Context, c *coding, src []byte) (*load, error) {
-	held, err := r.reserve(ctx, r.inflating, int(r.inflating.size))
+	held, err := r.reserve(ctx, r.inflating, max(c.window, firstBytes))
 	if err != nil {
 		return nil, err
 	}
 	n, err := measure(c, src, r.o.MaxRequestBytes)
-	if err == nil && n > r.o.MaxRequestBytes {
-		err = r.tooLarge("inflated body")
-	}
+	r.inflating.release(held)
 	if err != nil {
-		r.inflating.release(held)
 		return nil, err
 	}
-	l := &load{newBuffer(n), r.inflating, held}
+	if n > r.o.MaxRequestBytes {
+		return nil, r.tooLarge("inflated body")
+	}
+	l, err := r.admit(ctx, r.inflating, n, c.memory)
+	if err != nil {
+		return nil, err
+	}
 	if err := decode(c, l, r.o.MaxRequestBytes, src); err != nil {
 		l.drop()
 		return nil, err
 	}
-	l.shrink(cap(l.b))
+	l.shrink(n)
 	return l, nil
 }
 
@@ -67,8 +70,11 @@ func (r *Receiver) inflateMeasured(ctx context.Context, c *coding, src []byte) (
 func decode(c *coding, l *load, limit int, src []byte) (err error) {
 	defer catch(&err)
 	out, err := c.into(l.b[:0:min(cap(l.b), limit)], src)
-	l.b = l.b[:len(out)] // the same memory: no decoder goes beyond its room
-	return corrupt(err)
+	if err != nil {
+		return corrupt(err)
+	}
+	l.b = l.b[:len(out)] // the same memory: no decoder that succeeds has left its room
+	return nil
 }
 
 // measure returns the decoded size of src, or limit+1 if it is larger.
