@@ -39,8 +39,11 @@ type rejectKey struct {
 type counters struct {
 	requests, items    map[string]*metrics.Counter // by result
 	wireBytes, pbBytes *metrics.Counter
-	seconds            *metrics.Histogram
+	seconds            *metrics.PrometheusHistogram
 }
+
+// latencyBounds reach from an Export in memory to one that was parked and then refused.
+var latencyBounds = []float64{.0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 const accepted = "accepted"
 
@@ -78,7 +81,8 @@ func newCounters(set *metrics.Set, k key) *counters {
 	}
 	c.wireBytes = set.GetOrCreateCounter(fmt.Sprintf(`mira_receiver_bytes_total{%s,kind="wire"}`, k.labels()))
 	c.pbBytes = set.GetOrCreateCounter(fmt.Sprintf(`mira_receiver_bytes_total{%s,kind="decoded"}`, k.labels()))
-	c.seconds = set.GetOrCreateHistogram(fmt.Sprintf(`mira_receiver_request_seconds{%s}`, k.labels()))
+	c.seconds = set.GetOrCreatePrometheusHistogramExt(
+		fmt.Sprintf(`mira_receiver_request_seconds{%s}`, k.labels()), latencyBounds)
 	return c
 }
 
