@@ -33,9 +33,13 @@ func (d *dict) at(i int32) []byte { return d.data[d.offsets[i]:d.offsets[i+1]] }
 
 // reset empties the dictionary and keeps its memory.
 func (d *dict) reset() {
-	d.offsets = d.offsets[:1]
-	d.data = d.data[:0]
-	clear(d.slots)
+	if len(d.slots) > 1024 && len(d.slots) > 16*d.len() {
+		d.slots = make([]slotOf, 16)
+	} else {
+		clear(d.slots)
+	}
+	d.offsets = append(emptied(d.offsets), 0)
+	d.data = emptied(d.data)
 }
 
 // find returns the position of v, or -1.

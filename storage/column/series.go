@@ -55,10 +55,10 @@ func (s *series) init(typ Type, width, dictMax int) {
 // reset empties the column and keeps its memory.
 func (s *series) reset() {
 	s.n, s.nulls = 0, false
-	s.valid, s.index, s.ints, s.floats = s.valid[:0], s.index[:0], s.ints[:0], s.floats[:0]
-	s.bits, s.data = s.bits[:0], s.data[:0]
+	s.valid, s.index, s.ints, s.floats = emptied(s.valid), emptied(s.index), emptied(s.ints), emptied(s.floats)
+	s.bits, s.data = emptied(s.bits), emptied(s.data)
 	if s.offsets != nil {
-		s.offsets = append(s.offsets[:0], 0)
+		s.offsets = append(emptied(s.offsets), 0)
 	}
 	if s.retired != nil {
 		s.dict, s.retired = s.retired, nil
@@ -72,6 +72,15 @@ func (s *series) reset() {
 	for _, f := range s.fields {
 		f.reset()
 	}
+}
+
+// emptied keeps the memory of a slice for the next block, unless this one hardly used it: what
+// one strange block needed is not held for ever.
+func emptied[E any](a []E) []E {
+	if cap(a) > 4*len(a)+1024 {
+		return nil
+	}
+	return a[:0]
 }
 
 func (s *series) int(row int, v int64) {
