@@ -11,7 +11,7 @@ export logs
 
 # once NAME DIR LOG: one run.
 once() {
-	(cd "$2" && go test -run '^$' -fuzz "^$1\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 5s -parallel 1 .) > "$3" 2>&1
+	(cd "$2" && go test -run '^$' -fuzz "^$1\$" -fuzztime "$FUZZTIME" -fuzzminimizetime 10x -parallel 1 .) > "$3" 2>&1
 }
 
 # The fuzzing engine now and then reports the end of its own time as a failure (it says "context
