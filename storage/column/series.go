@@ -243,7 +243,13 @@ func (s *series) close() {
 func (s *series) null(i int) bool { return s.nulls && s.valid[i>>3]&(1<<(i&7)) == 0 }
 
 // mark makes the value just appended valid.
-func (s *series) mark() { s.valid = appendBits(s.valid, s.n-1, 1, true) }
+func (s *series) mark() {
+	i := s.n - 1
+	if i&7 == 0 {
+		s.valid = append(s.valid, 0)
+	}
+	s.valid[i>>3] |= 1 << (i & 7)
+}
 
 // drop takes the value of a row back.
 func (s *series) drop(row int) {
@@ -378,23 +384,16 @@ func extend[E any](a []E, k int, v E) []E {
 
 // appendBits appends k equal bits to a bitmap of n bits. Bits behind its end are zero.
 func appendBits(b []byte, n, k int, one bool) []byte {
-	for end := n + k; n < end; {
-		if n&7 == 0 {
-			if end-n >= 8 {
-				fill := byte(0)
-				if one {
-					fill = 0xff
-				}
-				b = extend(b, (end-n)>>3, fill)
-				n = end &^ 7
-				continue
-			}
-			b = append(b, 0)
-		}
-		if one {
-			b[n>>3] |= 1 << (n & 7)
-		}
-		n++
+	end := n + k
+	if !one {
+		return extend(b, (end+7)>>3-len(b), 0)
+	}
+	for ; n < end && n&7 != 0; n++ {
+		b[n>>3] |= 1 << (n & 7)
+	}
+	b = extend(b, (end-n)>>3, 0xff)
+	if n < end && end&7 != 0 {
+		b = append(b, 1<<(end&7)-1)
 	}
 	return b
 }
