@@ -205,7 +205,13 @@ func (w *rowWriter) appendMetric(dst, b, data []byte, t metricType) []byte {
 // appendTime writes a place in time as RFC 3339, always with nine decimals.
 func appendTime(dst []byte, at uint64) []byte {
 	const second = uint64(time.Second)
-	return time.Unix(int64(at/second), int64(at%second)).UTC().AppendFormat(dst, "2006-01-02T15:04:05.000000000Z")
+	// The layouts that time formats fast have no decimals, or only those that are not zero.
+	dst = time.Unix(int64(at/second), 0).UTC().AppendFormat(dst, time.RFC3339)
+	dst[len(dst)-1] = '.' // was Z
+	for rest, digit := at%second, second/10; digit > 0; digit /= 10 {
+		dst = append(dst, byte('0'+rest/digit%10))
+	}
+	return append(dst, 'Z')
 }
 
 func formatTime(at uint64) string { return string(appendTime(nil, at)) }

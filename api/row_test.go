@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"strings"
@@ -93,6 +94,19 @@ func TestNoRowBreaksJSON(t *testing.T) {
 		got := w.append(nil, query.Chunk{Request: b, Times: []uint64{1, 2, 3}})
 		if len(got) > 0 && !json.Valid(got) {
 			t.Errorf("%x: got %s", b, got)
+		}
+	}
+}
+
+func TestTimesHaveNineDecimals(t *testing.T) {
+	for at, want := range map[uint64]string{
+		0:                   "1970-01-01T00:00:00.000000000Z",
+		1796039940000000123: "2026-11-30T11:59:00.000000123Z",
+		1796039940100000000: "2026-11-30T11:59:00.100000000Z",
+		math.MaxUint64:      "2554-07-21T23:34:33.709551615Z",
+	} {
+		if got := formatTime(at); got != want {
+			t.Errorf("%d: got %s, want %s", at, got, want)
 		}
 	}
 }

@@ -54,7 +54,7 @@ type Stats struct {
 	BlocksTotal   int   `json:"blocks_total"`             // in the window, those still open included
 	BlocksScanned int   `json:"blocks_scanned"`           // of which values were read
 	BlocksDamaged int   `json:"blocks_damaged"`           // left out: corrupt
-	BlocksMissing int   `json:"blocks_missing,omitempty"` // left out: the file is gone
+	BlocksMissing int   `json:"blocks_missing,omitempty"` // left out: the file is gone, or of a later format
 	RowsScanned   int64 `json:"rows_scanned"`             // in the row groups that were read
 	RowsMatched   int64 `json:"rows_matched"`             // of those, as far as the page needed to know
 	RowsReturned  int64 `json:"rows_returned"`

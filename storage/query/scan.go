@@ -166,7 +166,8 @@ func (s *Scan) leaveOut(p *part, err error, stats *Stats) error {
 	case errors.As(err, &corrupt):
 		s.src.Damaged(p.info, err)
 		stats.BlocksDamaged++
-	case errors.Is(err, fs.ErrNotExist): // expired or merged since the snapshot
+	case errors.Is(err, fs.ErrNotExist), // expired or merged since the snapshot
+		errors.Is(err, block.ErrFormat): // whole, and for a later version to read
 		stats.BlocksMissing++
 	default:
 		return fmt.Errorf("read block %s: %w", p.info.Path(), err)
