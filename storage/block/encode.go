@@ -10,7 +10,6 @@ import (
 	"sync"
 
 	flatbuffers "github.com/google/flatbuffers/go"
-	"github.com/klauspost/compress/zstd"
 
 	"mira/storage/column"
 	"mira/storage/signal"
@@ -90,7 +89,6 @@ func extent(t *column.Table, s signal.Signal) (first, last uint64) {
 
 // An encoder writes one file after the other and keeps what it needs for that.
 type encoder struct {
-	zstd *zstd.Encoder
 	meta meta
 	file *bufio.Writer // into hash and the file
 	hash hash.Hash
@@ -107,17 +105,7 @@ type encoder struct {
 }
 
 var encoders = sync.Pool{New: func() any {
-	z, err := zstd.NewWriter(nil,
-		zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithAllLitEntropyCompression(true), // a fifth smaller for nothing
-		zstd.WithEncoderCRC(true),               // for readers that do not know the sums
-		zstd.WithWindowSize(1<<19),              // a larger one takes memory and finds no more
-		zstd.WithEncoderConcurrency(1))
-	if err != nil {
-		panic(err) // the options are constant
-	}
 	return &encoder{
-		zstd: z,
 		meta: meta{flatbuffers.NewBuilder(1 << 14)},
 		file: bufio.NewWriterSize(nil, 1<<18),
 		hash: sha256.New(),

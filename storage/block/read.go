@@ -7,8 +7,6 @@ import (
 	"math"
 	"sync"
 
-	"github.com/klauspost/compress/zstd"
-
 	"mira/storage/column"
 )
 
@@ -60,7 +58,6 @@ func (r *Reader) dictionary(i int) (*column.Dict, error) {
 // A decoder turns the buffers of a message into columns. After an error it has nothing to say
 // but that.
 type decoder struct {
-	zstd *zstd.Decoder
 	file []byte // the part of the body that was read
 	raw  []byte // one buffer, inflated
 
@@ -73,18 +70,12 @@ type decoder struct {
 	next place
 }
 
-var decoders = sync.Pool{New: func() any {
-	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
-	if err != nil {
-		panic(err) // the options are constant
-	}
-	return &decoder{zstd: z}
-}}
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
 // columns reads the columns from..to of a row group with one read.
 func (d *decoder) columns(r *Reader, g *group, from, to int, t *column.Table) error {
 	*d = decoder{
-		zstd: d.zstd, file: d.file, raw: d.raw,
+		file: d.file, raw: d.raw,
 		r: r, b: &g.batch, body: g.at + g.meta, sums: g.sum + 1, next: r.first[from],
 	}
 	defer d.forget()
@@ -111,7 +102,7 @@ func (d *decoder) dictionary(r *Reader, i int, m message) (*column.Dict, error) 
 		return nil, err
 	}
 	sum := i * dictionarySums
-	*d = decoder{zstd: d.zstd, file: b, raw: d.raw, r: r, body: m.at + m.meta, sums: sum + 1}
+	*d = decoder{file: b, raw: d.raw, r: r, body: m.at + m.meta, sums: sum + 1}
 	defer d.forget()
 	if err := checkSum(r.sums, sum, b[:m.meta]); err != nil {
 		return nil, r.corrupt(m.at, err)
@@ -277,7 +268,7 @@ func (d *decoder) inflate(dst []byte, size int) []byte {
 	err := checkSum(d.r.sums, d.sums+d.next.buffer, b)
 	d.next.buffer++
 	if err == nil {
-		dst, err = inflate(d.zstd, dst, b, size)
+		dst, err = inflate(dst, b, size)
 	}
 	if err != nil {
 		d.fail(err)
@@ -287,7 +278,7 @@ func (d *decoder) inflate(dst []byte, size int) []byte {
 }
 
 // inflate returns the size bytes that the buffer b holds.
-func inflate(z *zstd.Decoder, dst, b []byte, size int) ([]byte, error) {
+func inflate(dst, b []byte, size int) ([]byte, error) {
 	if len(b) < 8 {
 		if len(b) != 0 || size != 0 {
 			return nil, fmt.Errorf("%d bytes in the place of %d", len(b), size)
@@ -310,7 +301,7 @@ func inflate(z *zstd.Decoder, dst, b []byte, size int) ([]byte, error) {
 	if asIs {
 		return append(dst[:0], b...), nil
 	}
-	dst, err := z.DecodeAll(b, dst[:0]) // never beyond the capacity
+	dst, err := decompressor.DecodeAll(b, dst[:0]) // never beyond the capacity
 	if err == nil && len(dst) != size {
 		err = fmt.Errorf("buffer inflates to %d bytes, want %d", len(dst), size)
 	}
