@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"math"
 	"path/filepath"
 	"slices"
 
@@ -17,7 +18,8 @@ type Snapshot struct {
 }
 
 // Snapshot returns the blocks of sig that may hold records of the half-open window [start, end),
-// in Unix nanoseconds, and all open rows. Everything acknowledged before the call is in it.
+// in Unix nanoseconds, and all open rows. An end of math.MaxUint64 is no end: it takes that
+// nanosecond in. Everything acknowledged before the call is in it.
 func (s *Store) Snapshot(ctx context.Context, sig signal.Signal, start, end uint64) (*Snapshot, error) {
 	s.mu.RLock()
 	open := s.open
@@ -39,7 +41,7 @@ func (s *Store) Snapshot(ctx context.Context, sig signal.Signal, start, end uint
 		return published
 	})
 	for _, b := range s.sorted[sig] {
-		if b.Min < end && b.Max >= start {
+		if (b.Min < end || end == math.MaxUint64) && b.Max >= start {
 			snap.Blocks = append(snap.Blocks, b)
 		}
 	}

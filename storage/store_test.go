@@ -166,6 +166,17 @@ func TestPublishedBlocksAreFoundByNameAndTime(t *testing.T) {
 	look()
 }
 
+func TestTheLastNanosecondIsInAWindowWithoutEnd(t *testing.T) {
+	s := open(t, vfs.NewMem())
+	defer shut(t, s)
+	if err := s.Publish(s.NextBlock(signal.Logs, 0), table(-1, 1)); err != nil { // all bits set
+		t.Fatal(err)
+	}
+	if got := blocks(t, s, 0, math.MaxUint64); len(got) != 1 {
+		t.Errorf("got %d blocks, want 1", len(got))
+	}
+}
+
 func TestOpenSweepsTemporaryFilesAndSetsStrangersAside(t *testing.T) {
 	fs := vfs.NewMem()
 	s := open(t, fs)
