@@ -87,7 +87,11 @@ func TestColumnsChooseKeys(t *testing.T) {
 
 func TestNoRowBreaksJSON(t *testing.T) {
 	for _, b := range [][]byte{
-		{}, {0x0a}, {0x0a, 0x7f}, {0x0a, 0x02, 0x12, 0x00}, []byte("\x0a\x04\x12\x02\x12\x00"),
+		{},
+		{0x0a},
+		{0x0a, 0x7f},
+		{0x0a, 0x02, 0x12, 0x00},
+		[]byte("\x0a\x04\x12\x02\x12\x00"),
 		[]byte("\x0a\x0c\x12\x0a\x12\x08\x32\x06\x0a\x00\x12\x02\x3a\x7f"),
 	} {
 		w := rowWriter{signal: signal.Logs}

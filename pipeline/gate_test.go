@@ -35,9 +35,8 @@ func must(t *testing.T, g *gate, sig signal.Signal, n int) *slot {
 
 // publish plays the shard's part for everything reserved in it.
 func publish(g *gate, s *shard, took time.Duration) {
-	n := 0
 	g.mu.Lock()
-	n = s.slots
+	n := s.slots
 	g.mu.Unlock()
 	g.settled(s, n)
 	g.reopen(s, signal.BlockID{Signal: s.sig, Shard: s.n, Seq: s.id.Seq + 10}, took)

@@ -52,8 +52,10 @@ func (p *Pipeline) Stats() Stats {
 	p.gate.mu.Unlock()
 	for _, sig := range signal.All {
 		n := &p.counts.signals[sig]
-		s := SignalStats{Records: n.records.Load(), Exports: n.exports.Load(), Bytes: n.bytes.Load(),
-			Refusals: n.refusals.Load(), Blocks: n.blocks.Load()}
+		s := SignalStats{
+			Records: n.records.Load(), Exports: n.exports.Load(), Bytes: n.bytes.Load(),
+			Refusals: n.refusals.Load(), Blocks: n.blocks.Load(),
+		}
 		for _, sh := range shards[sig] {
 			if born := sh.since(); !born.IsZero() {
 				s.OpenAge = max(s.OpenAge, time.Since(born))

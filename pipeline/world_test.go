@@ -85,8 +85,10 @@ func export(sig signal.Signal, name string, n int) pipeline.Export {
 	case signal.Logs:
 		var list []*logs.LogRecord
 		for i := range n {
-			list = append(list, &logs.LogRecord{TimeUnixNano: uint64(1e18 + i), Body: text("", fmt.Sprintf("%s.%d", name, i)).Value,
-				Attributes: []*common.KeyValue{text("pad", strings.Repeat("x", 40))}})
+			list = append(list, &logs.LogRecord{
+				TimeUnixNano: uint64(1e18 + i), Body: text("", fmt.Sprintf("%s.%d", name, i)).Value,
+				Attributes: []*common.KeyValue{text("pad", strings.Repeat("x", 40))},
+			})
 		}
 		m = &collogs.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{Resource: res, ScopeLogs: []*logs.ScopeLogs{{LogRecords: list}}}}}
 	case signal.Traces:

@@ -103,7 +103,7 @@ func readFile(fsys vfs.FS, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // only read
 	n, err := f.Size()
 	if err != nil {
 		return nil, err

@@ -65,8 +65,10 @@ type Store struct {
 // blocks; the log is open but not yet replayed: call Replay, then Start. Errors that concern the
 // directory as such are *UnsafeError.
 func Open(o Options) (*Store, error) {
-	s := &Store{fs: o.FS, dir: o.Dir, logger: o.Logger, options: block.Options{GroupRows: o.GroupRows},
-		blocks: map[signal.BlockID]block.Info{}}
+	s := &Store{
+		fs: o.FS, dir: o.Dir, logger: o.Logger, options: block.Options{GroupRows: o.GroupRows},
+		blocks: map[signal.BlockID]block.Info{},
+	}
 	if s.fs == nil {
 		s.fs = vfs.OS{}
 	}

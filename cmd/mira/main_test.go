@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"mira/storage"
@@ -23,14 +24,32 @@ type running struct {
 	addr storage.Address
 	stop context.CancelFunc
 	code chan int
-	log  *bytes.Buffer // complete once code was received
+	log  *logBuffer
+}
+
+// logBuffer takes lines from every goroutine of a server.
+type logBuffer struct {
+	mu sync.Mutex // guards b
+	b  bytes.Buffer
+}
+
+func (l *logBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
 }
 
 // boot starts a server and returns once it has printed its addresses.
 func boot(t *testing.T, dir string, flags ...string) *running {
 	t.Helper()
 	ctx, stop := context.WithCancel(context.Background())
-	r := &running{t: t, dir: dir, stop: stop, code: make(chan int, 1), log: &bytes.Buffer{}}
+	r := &running{t: t, dir: dir, stop: stop, code: make(chan int, 1), log: &logBuffer{}}
 	out, in := io.Pipe()
 	args := append([]string{"serve", "--data-dir", dir, "--listen-grpc", "localhost:0", "--listen-http", "localhost:0"}, flags...)
 	go func() {
@@ -41,7 +60,7 @@ func boot(t *testing.T, dir string, flags ...string) *running {
 	lines := bufio.NewScanner(out)
 	for lines.Scan() && !strings.Contains(lines.Text(), "OTLP/HTTP") {
 	}
-	go io.Copy(io.Discard, out) //nolint:errcheck // ends with the server
+	go io.Copy(io.Discard, out)
 	b, err := os.ReadFile(filepath.Join(dir, "mira.addr"))
 	if err != nil {
 		t.Fatalf("no address: %v; exit %d, log %s", err, <-r.code, r.log)

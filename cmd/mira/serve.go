@@ -98,7 +98,7 @@ func (c config) listen() (l listeners, err error) {
 func (l listeners) close() {
 	for _, x := range []net.Listener{l.grpc, l.http, l.api} {
 		if x != nil {
-			x.Close()
+			_ = x.Close() // a server may have closed it
 		}
 	}
 }

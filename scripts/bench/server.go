@@ -77,8 +77,8 @@ func (s *server) kill() {
 
 func (s *server) end(sig syscall.Signal) {
 	if s.cmd.ProcessState == nil {
-		s.cmd.Process.Signal(sig) //nolint:errcheck // it may have ended by itself
-		s.cmd.Wait()              //nolint:errcheck // killed on purpose
+		s.cmd.Process.Signal(sig)
+		s.cmd.Wait()
 	}
 }
 

@@ -113,12 +113,15 @@ func oddities() map[string]proto.Message {
 		"entity references":               &logspb.LogsData{ResourceLogs: []*logspb.ResourceLogs{{Resource: &resourcepb.Resource{EntityRefs: []*commonpb.EntityRef{{Type: "service", IdKeys: []string{"service.name"}}}}, ScopeLogs: []*logspb.ScopeLogs{{LogRecords: []*logspb.LogRecord{{}, {}}}}}}},
 		"envelopes without records":       &logspb.LogsData{ResourceLogs: []*logspb.ResourceLogs{{Resource: &resourcepb.Resource{DroppedAttributesCount: 3}, SchemaUrl: "u", ScopeLogs: []*logspb.ScopeLogs{{SchemaUrl: "v"}, {Scope: &commonpb.InstrumentationScope{Name: "s"}, LogRecords: []*logspb.LogRecord{{EventName: "e"}}}, {}}}, {}}},
 		"an empty span": &tracepb.TracesData{ResourceSpans: []*tracepb.ResourceSpans{{ScopeSpans: []*tracepb.ScopeSpans{{Spans: []*tracepb.Span{
-			{}, {Status: &tracepb.Status{}, Events: []*tracepb.Span_Event{{}, {Attributes: []*commonpb.KeyValue{attr("k", nil), attr("", &commonpb.AnyValue{}), attr("k", boolean(false))}}}, Links: []*tracepb.Span_Link{{}}},
-			{Kind: 99, Status: &tracepb.Status{Code: -7}, Flags: math.MaxUint32, StartTimeUnixNano: 9, EndTimeUnixNano: 3}}}}}}},
+			{},
+			{Status: &tracepb.Status{}, Events: []*tracepb.Span_Event{{}, {Attributes: []*commonpb.KeyValue{attr("k", nil), attr("", &commonpb.AnyValue{}), attr("k", boolean(false))}}}, Links: []*tracepb.Span_Link{{}}},
+			{Kind: 99, Status: &tracepb.Status{Code: -7}, Flags: math.MaxUint32, StartTimeUnixNano: 9, EndTimeUnixNano: 3},
+		}}}}}},
 		"numbers with and without a value": numbers(&metricspb.NumberDataPoint{}, &metricspb.NumberDataPoint{Value: &metricspb.NumberDataPoint_AsInt{}}, &metricspb.NumberDataPoint{Value: &metricspb.NumberDataPoint_AsDouble{}}, &metricspb.NumberDataPoint{Flags: 1}),
 		"histograms without buckets":       histograms(&metricspb.HistogramDataPoint{}, &metricspb.HistogramDataPoint{Sum: &zero, Min: &zero, Max: &nan}, &metricspb.HistogramDataPoint{Count: math.MaxUint64, BucketCounts: []uint64{0, math.MaxUint64}}),
 		"an exponential histogram": metric(&metricspb.Metric{Data: &metricspb.Metric_ExponentialHistogram{ExponentialHistogram: &metricspb.ExponentialHistogram{AggregationTemporality: 7, DataPoints: []*metricspb.ExponentialHistogramDataPoint{
-			{Scale: math.MinInt32, Positive: &metricspb.ExponentialHistogramDataPoint_Buckets{Offset: math.MaxInt32, BucketCounts: []uint64{0, 0, 300}}, Negative: &metricspb.ExponentialHistogramDataPoint_Buckets{Offset: math.MinInt32}}}}}}),
+			{Scale: math.MinInt32, Positive: &metricspb.ExponentialHistogramDataPoint_Buckets{Offset: math.MaxInt32, BucketCounts: []uint64{0, 0, 300}}, Negative: &metricspb.ExponentialHistogramDataPoint_Buckets{Offset: math.MinInt32}},
+		}}}}),
 		"a summary of NaN":      metric(&metricspb.Metric{Data: &metricspb.Metric_Summary{Summary: &metricspb.Summary{DataPoints: []*metricspb.SummaryDataPoint{{Sum: nan, QuantileValues: []*metricspb.SummaryDataPoint_ValueAtQuantile{{}, {Quantile: nan, Value: nan}}}}}}}),
 		"a metric without data": metric(&metricspb.Metric{Name: "none"}),
 	}

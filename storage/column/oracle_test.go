@@ -390,32 +390,6 @@ func checkBitmap(t fataler, path string, b []byte, n int) {
 	}
 }
 
-// clone copies a Table deeply.
-func clone(t *Table) *Table {
-	c := &Table{Rows: t.Rows, Columns: slices.Clone(t.Columns)}
-	for i := range c.Columns {
-		cloneColumn(&c.Columns[i])
-	}
-	return c
-}
-
-func cloneColumn(c *Column) {
-	c.Valid, c.Ints, c.Floats, c.Bits = bytes.Clone(c.Valid), slices.Clone(c.Ints), slices.Clone(c.Floats), bytes.Clone(c.Bits)
-	c.Offsets, c.Data, c.Index = slices.Clone(c.Offsets), bytes.Clone(c.Data), slices.Clone(c.Index)
-	if c.Dict != nil {
-		c.Dict = &Dict{Offsets: slices.Clone(c.Dict.Offsets), Data: bytes.Clone(c.Dict.Data)}
-	}
-	if c.Elem != nil {
-		e := *c.Elem
-		cloneColumn(&e)
-		c.Elem = &e
-	}
-	c.Fields = slices.Clone(c.Fields)
-	for i := range c.Fields {
-		cloneColumn(&c.Fields[i])
-	}
-}
-
 // dump prints a Table, for comparing.
 func dump(t *Table) string {
 	var b bytes.Buffer

@@ -75,8 +75,10 @@ func (g *generator) message(m protoreflect.Message, depth int) {
 
 func (g *generator) scalar(f protoreflect.FieldDescriptor) protoreflect.Value {
 	u := func() uint64 {
-		return rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{0, 1, 127, 128, 1 << 31, math.MaxUint32, math.MaxInt64, math.MaxUint64, 1 << 63,
-			math.Float64bits(math.NaN()), 0x7ff8000000000123, math.Float64bits(math.Inf(-1))})).Draw(g.t, "number")
+		return rapid.OneOf(rapid.Uint64(), rapid.SampledFrom([]uint64{
+			0, 1, 127, 128, 1 << 31, math.MaxUint32, math.MaxInt64, math.MaxUint64, 1 << 63,
+			math.Float64bits(math.NaN()), 0x7ff8000000000123, math.Float64bits(math.Inf(-1)),
+		})).Draw(g.t, "number")
 	}
 	switch f.Kind() {
 	case protoreflect.BoolKind:

@@ -323,7 +323,7 @@ func (c *cell) child(p []byte, row int) bool {
 	l.open(row)
 	at := l.elem.n
 	l.elem.n++
-	ok := false
+	var ok bool
 	if c.enc == encKeyValue {
 		ok = l.elem.keyValue(p, at)
 	} else {
