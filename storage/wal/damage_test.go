@@ -2,6 +2,7 @@ package wal_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -83,43 +84,57 @@ func zero(from, to int) func([]byte) []byte {
 	return func(b []byte) []byte { clear(b[from:to]); return b }
 }
 
+// forged changes a byte of a segment's header and makes its checksum right again.
+func forged(at int) func([]byte) []byte {
+	return func(b []byte) []byte {
+		b[at]++
+		binary.LittleEndian.PutUint32(b[60:], frame.Sum(b[:60]))
+		return b
+	}
+}
+
 func chop(to int) func([]byte) []byte {
 	return func(b []byte) []byte { return b[:to] }
 }
 
+// outcome is what a recovery must find in a segment that somebody edited.
+type outcome struct {
+	frames  []int
+	torn    int
+	damaged int
+}
+
+// recovers edits the first segment and recovers twice: the second recovery finds what the first
+// decided, and a segment that held no frame is in the quarantine by then.
+func recovers(t *testing.T, mem *vfs.Mem, edit func([]byte) []byte, want outcome) {
+	t.Helper()
+	change(t, mem, first, edit)
+	for round := range 2 {
+		l, got, r := started(t, small(mem))
+		wantNumbers(t, got, want.frames)
+		if r.Torn != want.torn || len(r.Damaged) != want.damaged {
+			t.Errorf("recovery %d: torn %d, damaged %v; want %+v: %v", round+1, r.Torn, r.Damaged, want, r.Damage)
+		}
+		if len(r.Damage) < want.damaged || (r.TornBytes > 0) != (want.torn > 0) {
+			t.Errorf("recovery %d: bytes missing in %+v", round+1, r)
+		}
+		closed(t, l)
+		want.torn = 0
+		if len(want.frames) == 0 {
+			want.damaged = 0
+		}
+	}
+}
+
 // T18, T19, T21, T25, T34: what is lost, what is reported, what stays.
 func TestTornTailsAreToldFromDamage(t *testing.T) {
-	type want struct {
-		frames  []int
-		torn    int
-		damaged int
-	}
+	type want = outcome
 	without := func(n ...int) []int {
 		return slices.DeleteFunc(upTo(10), func(k int) bool { return slices.Contains(n, k) })
 	}
-	f := func(name string, mem *vfs.Mem, edit func([]byte) []byte, want want) {
+	f := func(name string, mem *vfs.Mem, edit func([]byte) []byte, want outcome) {
 		t.Helper()
-		t.Run(name, func(t *testing.T) {
-			change(t, mem, first, edit)
-			for round := range 2 { // the second recovery finds what the first decided
-				l, got, r := started(t, small(mem))
-				wantNumbers(t, got, want.frames)
-				torn, damaged := want.torn, want.damaged
-				if round > 0 {
-					torn = 0
-					if len(want.frames) == 0 {
-						damaged = 0 // it is in the quarantine
-					}
-				}
-				if r.Torn != torn || len(r.Damaged) != damaged {
-					t.Errorf("recovery %d: torn %d, damaged %v; want %d and %d: %v", round+1, r.Torn, r.Damaged, torn, damaged, r.Damage)
-				}
-				if len(r.Damage) < damaged || (r.TornBytes > 0) != (torn > 0) {
-					t.Errorf("recovery %d: bytes missing in %+v", round+1, r)
-				}
-				closed(t, l)
-			}
-		})
+		t.Run(name, func(t *testing.T) { recovers(t, mem, edit, want) })
 	}
 	at := func(n int) int { return place(n, 100) }
 	f("untouched, killed", killed(t), flip(4095), want{frames: upTo(10)})
@@ -135,12 +150,17 @@ func TestTornTailsAreToldFromDamage(t *testing.T) {
 	f("a bit of a header", killed(t), flip(at(4)+20), want{frames: without(4), damaged: 1})
 	f("a bit of a magic", killed(t), flip(at(4)), want{frames: without(4), damaged: 1})
 	f("a bit of a length", killed(t), flip(at(4)+6), want{frames: without(4), damaged: 1})
+	f("a length that reaches too far", killed(t), func(b []byte) []byte {
+		forged(6)(b[at(4) : at(4)+64])
+		return b
+	}, want{frames: without(4), damaged: 1})
 	f("a bit of the first frame", killed(t), flip(at(1)+70), want{frames: without(1), damaged: 1})
 	f("a bit of the last frame, killed", killed(t), flip(at(10)+70), want{frames: upTo(9), torn: 1})
 	f("a bit of the last frame, shut", shut(t), flip(at(10)+70), want{frames: upTo(9), damaged: 1})
 	f("the last frame all zeros, shut", shut(t), zero(at(10), at(11)), want{frames: upTo(9), damaged: 1})
 	f("a bit of the mark", shut(t), flip(at(11)+20), want{frames: upTo(10), torn: 1})
 	f("a bit of the header", killed(t), flip(20), want{frames: upTo(10), damaged: 1})
+	f("a number that cannot be", killed(t), forged(14), want{frames: upTo(10), damaged: 1})
 	f("no header", killed(t), zero(0, 4096), want{frames: upTo(10), damaged: 1})
 	f("no header and no first frame", killed(t), zero(0, at(2)), want{frames: without(1), damaged: 1})
 	f("two damaged places and a torn tail", killed(t), func(b []byte) []byte {
@@ -259,28 +279,73 @@ func TestUnreadablePageIsDamage(t *testing.T) {
 	l, _, _ := started(t, o)
 	appendAll(t, l, 1, 30, 1000, block(1))
 	closed(t, l)
-	o.FS = &vfs.Faulty{FS: mem, Before: func(op vfs.Op) error {
-		if bad := int64(3 * 4096); op.Kind == vfs.OpRead && op.Name == first && op.Off < bad+4096 && op.Off+op.Len > bad {
-			return syscall.EIO
+	f := func(page int64, want []int) {
+		t.Helper()
+		o.FS = &vfs.Faulty{FS: mem, Before: func(op vfs.Op) error {
+			bad := page * 4096
+			if op.Kind == vfs.OpRead && op.Name == first && op.Off < bad+4096 && op.Off+op.Len > bad {
+				return syscall.EIO
+			}
+			return nil
+		}}
+		got, r := look(t, o)
+		wantNumbers(t, got, want)
+		if len(r.Damage) != 1 || r.Torn != 0 {
+			t.Errorf("page %d: report %+v", page, r)
 		}
-		return nil
-	}}
-	got, r := look(t, o)
-	// The page holds parts of frames 8 to 12.
-	wantNumbers(t, got, append(upTo(7), between(13, 30)...))
-	if len(r.Damage) != 1 || r.Torn != 0 {
-		t.Errorf("report %+v", r)
 	}
+	f(3, append(upTo(7), between(13, 30)...)) // holds parts of frames 8 to 12
+	f(8, upTo(26))                            // holds parts of 27 to 30, and the mark
+	f(0, upTo(30))
+}
+
+// Frames, gaps and what only looks like a frame lie across the places where the reader reads on.
+func TestReplayReadsAcrossItsChunks(t *testing.T) {
+	mem := vfs.NewMem()
+	o := wal.Options{FS: mem, Dir: "/data/wal", SegmentBytes: 16 << 20}
+	l, _, _ := started(t, o)
+	at, places := 4096, []int{0}
+	for n := 1; n <= 40; n++ {
+		f := numbered(n, 0, block(1))
+		f.Payload = bytes.Repeat([]byte("x"+frame.Magic+"yy"), n*2000) // starts like a frame at every place, sooner or later
+		if _, err := l.Append(f, signal.Buffered, nil); err != nil {
+			t.Fatal(err)
+		}
+		places = append(places, at)
+		at += frame.Size(len(f.Payload))
+	}
+	closed(t, l)
+	if at < 3<<20 {
+		t.Fatalf("only %d bytes", at)
+	}
+	change(t, mem, first, func(b []byte) []byte {
+		for n := 3; n <= 39; n += 4 {
+			b = flip(places[n] + 20)(b)
+		}
+		return b
+	})
+	l, err := wal.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var got []int
+	r, err := l.Replay(func(f frame.Frame) error {
+		if len(f.Payload) != int(f.Received)*2000*6 {
+			t.Errorf("frame %d has %d bytes", f.Received, len(f.Payload))
+		}
+		got = append(got, int(f.Received))
+		return nil
+	})
+	if err != nil || len(r.Damage) != 10 {
+		t.Errorf("%d damaged places, %v", len(r.Damage), err)
+	}
+	wantNumbers(t, got, slices.DeleteFunc(upTo(40), func(n int) bool { return n%4 == 3 }))
 }
 
 func TestSegmentOfANewerVersionIsRefusedAndUntouched(t *testing.T) {
 	mem := shut(t)
-	change(t, mem, first, func(b []byte) []byte {
-		b[7] = 2
-		sum := frame.Sum(b[:60])
-		b[60], b[61], b[62], b[63] = byte(sum), byte(sum>>8), byte(sum>>16), byte(sum>>24)
-		return b
-	})
+	change(t, mem, first, forged(7))
 	_, err := wal.Open(small(mem))
 	if err == nil || !strings.Contains(err.Error(), "newer version") || !strings.Contains(err.Error(), first) {
 		t.Errorf("got %v, want the file and its version", err)

@@ -3,6 +3,7 @@ package wal_test
 import (
 	"errors"
 	"fmt"
+	"io"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -231,6 +232,44 @@ func TestWriteErrorIsToldAndTheLogGoesOn(t *testing.T) {
 	wantNumbers(t, got, []int{2})
 }
 
+// curt writes half of what it is given and says nothing.
+type curt struct {
+	vfs.FS
+	armed atomic.Bool
+}
+
+type curtFile struct {
+	vfs.File
+	fs *curt
+}
+
+func (c *curt) Create(name string) (vfs.File, error) {
+	f, err := c.FS.Create(name)
+	return curtFile{f, c}, err
+}
+
+func (f curtFile) Writev(off int64, bufs [][]byte) (int64, error) {
+	if f.fs.armed.Load() {
+		bufs = bufs[:1]
+	}
+	return f.File.Writev(off, bufs)
+}
+
+func TestShortWriteIsAnError(t *testing.T) {
+	mem := vfs.NewMem()
+	fs := &curt{FS: mem}
+	l, _, _ := started(t, small(fs))
+	fs.armed.Store(true)
+	if _, err := l.Append(numbered(1, 10, block(1)), signal.Sync, nil); !errors.Is(err, io.ErrShortWrite) {
+		t.Errorf("got %v, want ErrShortWrite", err)
+	}
+	fs.armed.Store(false)
+	appendAll(t, l, 2, 2, 10, block(1))
+	closed(t, l)
+	got, _ := look(t, small(mem))
+	wantNumbers(t, got, []int{2})
+}
+
 func TestFailedRepairPoisonsTheLog(t *testing.T) {
 	mem := vfs.NewMem()
 	var broken atomic.Bool
@@ -260,5 +299,29 @@ func TestWhatCannotBeReadOrSyncedAtOpenIsAnError(t *testing.T) {
 		if _, err := wal.Open(o); !errors.Is(err, syscall.EMFILE) {
 			t.Errorf("%v fails: got %v", kind, err)
 		}
+	}
+}
+
+func TestSegmentThatCannotBeOpenedStopsTheStart(t *testing.T) {
+	mem := killed(t)
+	broken := &only{kind: vfs.OpOpen, err: syscall.EMFILE}
+	l, err := wal.Open(small(&vfs.Faulty{FS: mem, Before: broken.before}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	broken.armed.Store(true)
+	if _, _, err := replayed(l); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("Replay: got %v", err)
+	}
+	broken.armed.Store(false)
+	got, _, err := replayed(l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantNumbers(t, got, upTo(10))
+	broken.armed.Store(true)
+	if err := l.Start(); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("Start: got %v", err)
 	}
 }

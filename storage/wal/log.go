@@ -210,7 +210,7 @@ type Stats struct {
 	LiveBytes             int64         // size of the live segments' files
 	Since                 time.Time     // when the work on the disk that is under way began; zero: none is. An old one is a stalled disk
 	Waiting               int           // frames in the queue
-	Poisoned              bool
+	Poisoned, Closed      bool
 }
 
 // Stats returns the counters. It is cheap.
@@ -219,7 +219,8 @@ func (l *Log) Stats() Stats {
 	defer l.mu.Unlock()
 	s := l.stats
 	s.Waiting = len(l.queue)
-	s.Segments, s.Spares, s.Poisoned = len(l.live), len(l.spares), l.poison != nil
+	s.Segments, s.Spares = len(l.live), len(l.spares)
+	s.Poisoned, s.Closed = l.poison != nil, errors.Is(l.refusal, ErrClosed)
 	for _, seg := range l.live {
 		s.LiveBytes += seg.size
 	}

@@ -97,17 +97,24 @@ func (s *scanner) synced(off int64) int64 {
 		next := off + frame.Align
 		if v == whole {
 			synced = max(synced, f.Synced)
-			next = s.own(off, h)
+			if next = s.own(off, h); next > s.size {
+				next = off + frame.HeaderSize // a length that lies hides nothing
+			}
 		}
 		off = s.candidate(next)
 	}
 	return int64(min(synced, uint64(s.size)))
 }
 
-// own notes that a frame of this life is, or was, at off, and returns where it ends.
+// own notes that a frame of this life is, or was, at off, and returns where its header says that
+// it ends. One that ends behind the file's end is cut or lies: it reaches no further than itself.
 func (s *scanner) own(off int64, h frame.Head) int64 {
 	end := off + int64(frame.Size(h.Length))
-	s.reach = max(s.reach, min(end, s.size))
+	if end > s.size {
+		s.reach = max(s.reach, off+frame.HeaderSize)
+	} else {
+		s.reach = max(s.reach, end)
+	}
 	return end
 }
 
