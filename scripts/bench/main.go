@@ -139,7 +139,7 @@ func (b *bench) replay() error {
 	if err != nil {
 		return err
 	}
-	if _, err := s.load("--records", "2900000", "--batch", "8192", "--conns", "4"); err != nil {
+	if _, err := s.load("--records", "1900000", "--batch", "8192", "--conns", "6", "--signals", "logs,traces,metrics"); err != nil {
 		s.stop()
 		return err
 	}
