@@ -13,9 +13,11 @@ MODULES  := $(filter-out scripts/tools,$(patsubst %/go.mod,%,$(wildcard scripts/
 DATA_DIR ?= ./data
 FUZZTIME ?= 20s
 COUNT    ?= 8
+ROUNDS   ?= 3
+CYCLES   ?= 100
 BASE     ?= HEAD~1
 
-.PHONY: help run build test race lint fmt vet arrows fuzz bench benchdiff crash e2e golden cover interop check
+.PHONY: help run build test race lint fmt vet arrows fuzz bench micro benchdiff crash e2e golden cover interop check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -28,11 +30,11 @@ run: build ## build and start a server on ./data (DATA_DIR=…)
 
 test: ## run every test, those of the modules under scripts/ too
 	@go test ./...
-	@for m in $(MODULES); do (cd $$m && go test ./...); done
+	@for m in $(MODULES); do (cd $$m && go test -count=1 ./...); done # its cache knows nothing of the binaries
 
 race: ## run every test under the race detector (needs a C compiler)
 	@CGO_ENABLED=1 go test -race ./...
-	@for m in $(MODULES); do (cd $$m && go test ./...); done
+	@for m in $(MODULES); do (cd $$m && go test -count=1 ./...); done # its cache knows nothing of the binaries
 
 vet: ## go vet, in every module
 	@go vet ./...
@@ -50,7 +52,10 @@ arrows: ## check who imports whom
 fuzz: ## run every fuzz target for a while, two at a time (FUZZTIME=20s)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
-bench: ## run the benchmarks (COUNT=8) into bin/bench.txt
+bench: build ## measure the server with loadgen beside it against its goals (ROUNDS=3), on an idle machine
+	@go run ./scripts/bench --rounds $(ROUNDS)
+
+micro: ## run the packages' benchmarks (COUNT=8) into bin/bench.txt
 	@mkdir -p bin
 	@go test -run '^$$' -bench . -benchmem -count $(COUNT) ./... | tee bin/bench.txt
 	@$(TOOL) benchstat bin/bench.txt
@@ -58,8 +63,9 @@ bench: ## run the benchmarks (COUNT=8) into bin/bench.txt
 benchdiff: ## compare the benchmarks with those of another commit (BASE=HEAD~1 PKG=./storage/… COUNT=8)
 	@BASE=$(BASE) COUNT=$(COUNT) scripts/benchdiff.sh $(PKG)
 
-crash: ## run the tests that cut the power, fill the disk and break it
+crash: ## cut the power, fill the disk, break it; then kill -9 a loaded server CYCLES=100 times
 	@go test -count=1 -run '(Crash|Cut|Power|Kill|Fault|Full|Torn|Damage|Publish|Replay)' ./storage/... ./pipeline/...
+	@cd scripts/e2e && MIRA_CRASH_CYCLES=$(CYCLES) go test -count=1 -timeout 60m ./crash
 
 e2e: ## test the built binaries from outside
 	@cd scripts/e2e && go test -count=1 ./...

@@ -95,7 +95,7 @@ func (c *config) validate() error {
 		{"block-bytes", c.blockBytes, 1 << 10, 1 << 30},
 		{"wal-segment-bytes", c.segmentBytes, 64 << 10, 16 << 30},
 		{"ingest-memory", c.ingestMemory, 1 << 20, 1 << 50},
-		{"max-request-bytes", c.maxRequestBytes, 1 << 10, 1 << 30},
+		{"max-request-bytes", c.maxRequestBytes, 1 << 10, 256 << 20}, // the most that a frame of the log holds
 	} {
 		if v.bytesize < v.min || v.bytesize > v.max {
 			return fmt.Errorf("%s: %s, want %s to %s", v.name, v.bytesize, v.min, v.max)

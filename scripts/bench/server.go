@@ -30,8 +30,8 @@ type report struct {
 // server is a running mira.
 type server struct {
 	cmd  *exec.Cmd
-	grpc string
-	log  string // file of its stderr
+	addr map[string]string // by protocol
+	log  string            // file of its stderr
 }
 
 // start runs mira on dir and returns once it listens.
@@ -54,9 +54,9 @@ func start(dir string, flags ...string) (*server, error) {
 	}
 	for range 600 {
 		b, err := os.ReadFile(address)
-		var a struct{ GRPC string }
+		var a struct{ GRPC, HTTP string }
 		if err == nil && json.Unmarshal(b, &a) == nil {
-			s.grpc = a.GRPC
+			s.addr = map[string]string{"grpc": a.GRPC, "http": a.HTTP}
 			return s, nil
 		}
 		time.Sleep(50 * time.Millisecond)
@@ -83,8 +83,8 @@ func (s *server) end(sig syscall.Signal) {
 }
 
 // load runs loadgen against the server. A refusal spoils the run.
-func (s *server) load(flags ...string) (report, error) {
-	args := append([]string{"--target", s.grpc, "--json", "--pid", strconv.Itoa(s.cmd.Process.Pid)}, flags...)
+func (s *server) load(protocol string, flags ...string) (report, error) {
+	args := append([]string{"--protocol", protocol, "--target", s.addr[protocol], "--json", "--pid", strconv.Itoa(s.cmd.Process.Pid)}, flags...)
 	out, err := exec.Command(filepath.Join(*bin, "loadgen"), args...).Output()
 	if err != nil {
 		return report{}, fmt.Errorf("loadgen %s: %w", strings.Join(flags, " "), err)
