@@ -60,36 +60,31 @@ func TestDictionaryWithoutEntries(t *testing.T) {
 	arrowReads(t, table, Options{})
 }
 
-func TestIntegersAreAsNarrowAsTheyFit(t *testing.T) {
-	f := func(typ column.Type, want string, v ...int64) {
+func TestWidthOfIntegersDoesNotDependOnValues(t *testing.T) {
+	f := func(typ column.Type, width int, want string, v ...int64) {
 		t.Helper()
-		table := &column.Table{Rows: len(v), Columns: []column.Column{ints("n", typ, nil, v...)}}
+		c := ints("n", typ, nil, v...)
+		c.Width = width
+		table := &column.Table{Rows: len(v), Columns: []column.Column{c}}
 		roundTrip(t, table, Options{})
 		schema := arrowReads(t, table, Options{})
 		if got := schema.Field(0).Type.Name(); got != want {
-			t.Errorf("%v is %s, want %s", v, got, want)
+			t.Errorf("%v of width %d is %s, want %s", v, width, got, want)
 		}
 	}
-	f(column.Int, "int8", 0)
-	f(column.Int, "int8", math.MinInt8, math.MaxInt8)
-	f(column.Int, "int16", math.MinInt8-1)
-	f(column.Int, "int16", 0, math.MaxInt8+1)
-	f(column.Int, "int16", math.MinInt16, math.MaxInt16)
-	f(column.Int, "int32", math.MinInt16-1)
-	f(column.Int, "int32", math.MaxInt16+1)
-	f(column.Int, "int32", math.MinInt32, math.MaxInt32)
-	f(column.Int, "int64", math.MinInt32-1)
-	f(column.Int, "int64", math.MaxInt32+1)
-	f(column.Int, "int64", math.MinInt64, math.MaxInt64)
-	f(column.Uint, "uint8", 0, math.MaxUint8)
-	f(column.Uint, "uint16", math.MaxUint8+1)
-	f(column.Uint, "uint16", math.MaxUint16)
-	f(column.Uint, "uint32", math.MaxUint16+1)
-	f(column.Uint, "uint32", math.MaxUint32)
-	f(column.Uint, "uint64", math.MaxUint32+1)
-	f(column.Uint, "uint64", -1)
-	f(column.Time, "timestamp", 0)
-	f(column.Time, "timestamp", 1, -1)
+	f(column.Int, 4, "int32")
+	f(column.Int, 4, "int32", 0)
+	f(column.Int, 4, "int32", math.MinInt32, -1, math.MaxInt32)
+	f(column.Int, 8, "int64", 0)
+	f(column.Int, 8, "int64", math.MinInt64, -1, math.MaxInt64)
+	f(column.Int, 0, "int64", 1)
+	f(column.Uint, 4, "uint32", 0)
+	f(column.Uint, 4, "uint32", 1<<31, math.MaxUint32)
+	f(column.Uint, 8, "uint64", 0)
+	f(column.Uint, 8, "uint64", math.MaxInt64, -1)
+	f(column.Uint, 0, "uint64", 1)
+	f(column.Time, 0, "timestamp", 0)
+	f(column.Time, 0, "timestamp", 1, -1)
 }
 
 // arrowReads fails the test when arrow-go does not see the table in its block.
@@ -155,7 +150,7 @@ func arrowText(a arrow.Array, i int) string {
 	switch a := a.(type) {
 	case *array.Boolean:
 		return fmt.Sprint(a.Value(i))
-	case *array.Int8, *array.Int16, *array.Int32, *array.Int64, *array.Uint8, *array.Uint16, *array.Uint32:
+	case *array.Int32, *array.Int64, *array.Uint32:
 		return a.ValueStr(i)
 	case *array.Uint64:
 		return fmt.Sprint(int64(a.Value(i)))

@@ -42,7 +42,7 @@ func leanLogs(n int) *column.Table {
 		c.Level = level
 		return c
 	}
-	severity := ints("severity_number", column.Int, nil, counting(n, func(int) int64 { return 9 + 4*int64(r.IntN(3)) })...)
+	severity := thin(ints("severity_number", column.Int, nil, counting(n, func(int) int64 { return 9 + 4*int64(r.IntN(3)) })...))
 	status := ints("attributes.http.status_code", column.Int, nil, counting(n, func(int) int64 { return 200 + 100*int64(r.IntN(4)) })...)
 	return &column.Table{Rows: n, Columns: []column.Column{
 		ints("time_unix_nano", column.Time, nil, times...),

@@ -28,7 +28,7 @@ func goldenTable() *column.Table {
 	}
 	return &column.Table{Rows: 3, Columns: []column.Column{
 		record(ints("time_unix_nano", column.Time, nil, at, at+1, at+2)),
-		record(ints("severity_number", column.Int, nullEvery(3, 3), 9, 17, 0)),
+		record(thin(ints("severity_number", column.Int, nullEvery(3, 3), 9, 17, 0))),
 		record(texts("body", column.String, nil, "paid", strings.Repeat("ha", 40), "")),
 		service,
 	}}

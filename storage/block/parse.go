@@ -166,7 +166,8 @@ func (f *field) parseType(t table) bool {
 			c.Type = column.Int
 		}
 		f.width = intWidth(kind)
-		return ok && f.width != 0
+		c.Width = f.width
+		return ok && (f.width == 4 || f.width == 8)
 	case typeTimestamp:
 		c.Type, f.width = column.Time, 8
 		return ok && kind.i16(0) == unitNanosecond && kind.text(1) == "UTC"

@@ -320,33 +320,17 @@ func widen(b []byte, n, width int, signed bool) []int64 {
 	}
 	v := make([]int64, n)
 	switch {
-	case width == 1 && signed:
+	case width == 8:
 		for i := range v {
-			v[i] = int64(int8(b[i]))
+			v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
 		}
-	case width == 1:
-		for i := range v {
-			v[i] = int64(b[i])
-		}
-	case width == 2 && signed:
-		for i := range v {
-			v[i] = int64(int16(binary.LittleEndian.Uint16(b[2*i:])))
-		}
-	case width == 2:
-		for i := range v {
-			v[i] = int64(binary.LittleEndian.Uint16(b[2*i:]))
-		}
-	case width == 4 && signed:
+	case signed:
 		for i := range v {
 			v[i] = int64(int32(binary.LittleEndian.Uint32(b[4*i:])))
 		}
-	case width == 4:
-		for i := range v {
-			v[i] = int64(binary.LittleEndian.Uint32(b[4*i:]))
-		}
 	default:
 		for i := range v {
-			v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+			v[i] = int64(binary.LittleEndian.Uint32(b[4*i:]))
 		}
 	}
 	return v

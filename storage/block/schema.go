@@ -10,7 +10,7 @@ import (
 // A field is one Arrow field: a column or a part of one, and the form of its values in a file.
 type field struct {
 	col   *column.Column // writing: with its values; reading: without
-	width int            // bytes of an integer, or of an index into the dictionary
+	width int            // bytes of an integer in the file, or of an index into the dictionary
 	dict  bool           // its values are indices into a dictionary of its own
 	id    int            // reading: which one
 	kids  []field        // a List has one, a Struct any number
@@ -109,12 +109,8 @@ func planColumn(c *column.Column, n, depth int) (field, error) {
 		return f, fmt.Errorf("column %q is nested too deeply", c.Name)
 	}
 	switch c.Type {
-	case column.Int:
-		f.width = widthInt(c.Ints[:n])
-	case column.Uint:
-		f.width = widthUint(c.Ints[:n])
-	case column.Time:
-		f.width = 8
+	case column.Int, column.Uint, column.Time:
+		f.width = integerWidth(c)
 	case column.String, column.Bytes:
 		if c.Index != nil {
 			f.dict, f.width = true, widthIndex(c.Dict.Len())
@@ -161,9 +157,7 @@ func checkColumn(c *column.Column, n int) error {
 			return bad("bytes of bits", len(c.Bits))
 		}
 	case column.Int, column.Uint, column.Time:
-		if len(c.Ints) < n {
-			return bad("integers", len(c.Ints))
-		}
+		return checkIntegers(c, n, bad)
 	case column.Double:
 		if len(c.Floats) < n {
 			return bad("floats", len(c.Floats))
@@ -205,38 +199,41 @@ func spans(offsets []int32, n, size int) bool {
 	return len(offsets) > n && offsets[0] >= 0 && offsets[0] <= offsets[n] && int(offsets[n]) <= size
 }
 
-// widthInt returns the bytes of the smallest signed integer that holds every value.
-func widthInt(v []int64) int {
-	var lo, hi int64
-	for _, x := range v {
-		lo, hi = min(lo, x), max(hi, x)
+// integerWidth returns the bytes of a value of an Int, Uint or Time column. They do not depend on
+// the values: a program that reads many blocks as one table takes the schema of one for all.
+func integerWidth(c *column.Column) int {
+	if c.Type == column.Time || c.Width == 0 {
+		return 8
 	}
-	switch {
-	case lo >= math.MinInt8 && hi <= math.MaxInt8:
-		return 1
-	case lo >= math.MinInt16 && hi <= math.MaxInt16:
-		return 2
-	case lo >= math.MinInt32 && hi <= math.MaxInt32:
-		return 4
-	}
-	return 8
+	return c.Width
 }
 
-// widthUint returns the bytes of the smallest unsigned integer that holds every value.
-func widthUint(v []int64) int {
-	var all uint64 // the highest bit is what counts
+// checkIntegers is checkColumn for Int, Uint and Time.
+func checkIntegers(c *column.Column, n int, bad func(string, int) error) error {
+	switch width := integerWidth(c); {
+	case len(c.Ints) < n:
+		return bad("integers", len(c.Ints))
+	case width != 4 && width != 8:
+		return bad("bytes of width", width)
+	case width == 4 && !fit(c.Ints[:n], c.Type == column.Int):
+		return fmt.Errorf("column %q has a value of more than 4 bytes", c.Name)
+	}
+	return nil
+}
+
+// fit reports whether 4 bytes hold every value.
+func fit(v []int64, signed bool) bool {
+	var lost int64 // bits that would not come back
+	if signed {
+		for _, x := range v {
+			lost |= x ^ int64(int32(x))
+		}
+		return lost == 0
+	}
 	for _, x := range v {
-		all |= uint64(x)
+		lost |= x
 	}
-	switch {
-	case all <= math.MaxUint8:
-		return 1
-	case all <= math.MaxUint16:
-		return 2
-	case all <= math.MaxUint32:
-		return 4
-	}
-	return 8
+	return uint64(lost) <= math.MaxUint32
 }
 
 // widthIndex returns the bytes of the smallest signed index into n entries.

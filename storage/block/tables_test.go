@@ -26,7 +26,7 @@ func nullEvery(n, k int) []byte {
 	return valid
 }
 
-// ints returns an Int, Uint or Time column.
+// ints returns an Int, Uint or Time column of 8 bytes a value.
 func ints(name string, typ column.Type, valid []byte, v ...int64) column.Column {
 	c := column.Column{Name: name, Type: typ, Len: len(v), Valid: valid, Ints: v}
 	for i := range v {
@@ -36,6 +36,9 @@ func ints(name string, typ column.Type, valid []byte, v ...int64) column.Column 
 	}
 	return c
 }
+
+// thin makes the integers of a column 4 bytes wide.
+func thin(c column.Column) column.Column { c.Width = 4; return c }
 
 // texts returns a plain String or Bytes column.
 func texts(name string, typ column.Type, valid []byte, v ...string) column.Column {
@@ -97,6 +100,8 @@ func plainColumns(n, k int) []column.Column {
 		ints("time_unix_nano", column.Time, nil, counting(n, at)...),
 		attr(column.KindBool, "ok", column.Column{Name: "attributes.ok", Type: column.Bool, Len: n, Valid: valid, Bits: bits}),
 		attr(column.KindInt, "", ints("attributes.", column.Int, valid, counting(n, func(i int) int64 { return int64(i%200 - 100) })...)),
+		thin(ints("severity_number", column.Int, valid, counting(n, func(i int) int64 { return math.MinInt32 + int64(i) })...)),
+		thin(ints("flags", column.Uint, valid, counting(n, func(i int) int64 { return math.MaxUint32 - int64(i) })...)),
 		ints("big", column.Int, valid, counting(n, func(i int) int64 { return math.MinInt64 + int64(i) })...),
 		ints("count", column.Uint, valid, counting(n, func(i int) int64 { return -1 - int64(i) })...),
 		attr(column.KindDouble, "load", column.Column{Name: "attributes.load", Type: column.Double, Len: n, Valid: valid, Floats: counting(n, func(i int) float64 {
@@ -173,8 +178,11 @@ func sameTable(t *testing.T, got, want *column.Table, from int) {
 // sameSchema fails the test when two columns are not called the same.
 func sameSchema(t *testing.T, g, w *column.Column) {
 	t.Helper()
-	name := fieldName(w)
-	if g.Name != name || g.Level != w.Level || g.Kind != w.Kind || g.Key != w.Key || g.Type != w.Type || g.Width != w.Width {
+	name, width := fieldName(w), w.Width
+	if width == 0 && (w.Type == column.Int || w.Type == column.Uint) {
+		width = 8
+	}
+	if g.Name != name || g.Level != w.Level || g.Kind != w.Kind || g.Key != w.Key || g.Type != w.Type || g.Width != width {
 		t.Fatalf("got column %+v, want %+v", *g, *w)
 	}
 	if w.Type == column.List {

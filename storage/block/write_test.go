@@ -3,6 +3,7 @@ package block
 import (
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strings"
 	"syscall"
@@ -180,6 +181,16 @@ func TestBrokenTableIsAnError(t *testing.T) {
 	f("a short column", one)
 	one.Len = 9
 	f("too few integers", one)
+	of := func(typ column.Type, width int, last int64) column.Column {
+		c := ints("n", typ, nil, 1, 2, 3, 4, 5, 6, 7, 8, last)
+		c.Width = width
+		return c
+	}
+	f("an integer of 33 bits", of(column.Int, 4, math.MaxInt32+1))
+	f("a negative one of 33 bits", of(column.Int, 4, math.MinInt32-1))
+	f("an unsigned one of 33 bits", of(column.Uint, 4, math.MaxUint32+1))
+	f("a negative unsigned one", of(column.Uint, 4, -1))
+	f("integers of 2 bytes", of(column.Int, 2, 1))
 	f("a column without a type", column.Column{Name: "n", Len: 9})
 	f("short validity", column.Column{Type: column.Struct, Len: 9, Valid: []byte{1}})
 	f("too few bits", column.Column{Type: column.Bool, Len: 9, Bits: []byte{1}})

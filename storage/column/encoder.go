@@ -232,7 +232,7 @@ func (t *Table) typed(name string, typ Type, width int) *Column {
 
 func typedColumn(columns []Column, name string, typ Type, width int) *Column {
 	i := slices.IndexFunc(columns, func(c Column) bool { return c.Name == name })
-	if i < 0 || columns[i].Kind != KindField || columns[i].Type != typ || columns[i].Width != width {
+	if i < 0 || columns[i].Kind != KindField || columns[i].Type != typ || typ == Fixed && columns[i].Width != width {
 		return nil
 	}
 	return &columns[i]

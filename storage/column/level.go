@@ -233,7 +233,7 @@ func (l *level) newSlot(key []byte, kind Kind) *slot {
 		s = &slot{key: string(key), kind: kind, tag: kinds[kind].tag}
 		s.head = string(otlp.AppendTag(otlp.AppendBytes(nil, kvKey, s.key), kvValue, otlp.Bytes))
 		typ := kinds[kind].typ
-		s.init(typ, 0, l.dictMax(typ))
+		s.init(typ, typ.width(), l.dictMax(typ))
 	}
 	s.name = l.b.name(l.prefix+s.key, kind)
 	l.slots = append(l.slots, s)

@@ -32,7 +32,7 @@ const (
 func (b *Builder) initMetrics() {
 	b.metric.reader = newReader(msgMetric, &b.metric, 0, b.metric.column)
 	b.metricType = b.metric.column("metric.type", String, 0)
-	b.temporality = b.metric.column("metric.aggregation_temporality", Int, 0)
+	b.temporality = b.metric.column("metric.aggregation_temporality", Int, 4)
 	b.monotonic = b.metric.column("metric.is_monotonic", Bool, 0)
 	for i, t := range metricTypes {
 		b.points[i] = newReader(t.point, &b.record, 0, b.record.column)

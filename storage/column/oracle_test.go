@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"unicode/utf8"
 
@@ -297,6 +298,21 @@ func checkTable(t fataler, table *Table) {
 	}
 }
 
+// widthInOTLP is the width of an integer column by the declarations of OTLP.
+func widthInOTLP(c *Column) int {
+	if c.Type == Time {
+		return 0
+	}
+	if c.Kind == KindField {
+		switch name := c.Name; {
+		case name == "severity_number", name == "kind", name == "status.code", name == "scale", name == "flags",
+			name == "metric.aggregation_temporality", strings.HasSuffix(name, ".offset"), strings.HasSuffix(name, "_count") && strings.Contains(name, "dropped_"):
+			return 4
+		}
+	}
+	return 8
+}
+
 func checkColumn(t fataler, path string, c *Column, n int) {
 	t.Helper()
 	if c.Len != n {
@@ -310,6 +326,9 @@ func checkColumn(t fataler, path string, c *Column, n int) {
 		checkBitmap(t, path, c.Bits, n)
 	case Int, Uint, Time:
 		checkLen(t, path, len(c.Ints), n)
+		if want := widthInOTLP(c); c.Width != want {
+			t.Fatalf("%s: %d bytes wide, want %d", path, c.Width, want)
+		}
 	case Double:
 		checkLen(t, path, len(c.Floats), n)
 	case Fixed:

@@ -58,7 +58,7 @@ func newReader(m message, lvl *level, wrap int, column func(name string, typ Typ
 			c.s = column(f.name, List, 0)
 			c.s.consistOf(Struct)
 			for _, m := range members {
-				c.s.elem.member(m.name, m.typ, 0)
+				c.s.elem.member(m.name, m.typ, m.typ.width())
 			}
 		case encBody:
 			c.s = column(f.name, String, 0)
@@ -85,7 +85,7 @@ func (r *reader) link(m message) {
 // consistOf makes the elements of a list, unless another reader of the column did.
 func (s *series) consistOf(typ Type) {
 	if s.elem == nil {
-		s.elem = newSeries(typ, 0)
+		s.elem = newSeries(typ, typ.width())
 	}
 }
 

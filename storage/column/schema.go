@@ -286,14 +286,25 @@ func (e enc) wire() otlp.Type {
 	}
 }
 
-// width returns the size of an id in bytes.
+// width returns the Width of the field's column: that of OTLP, whatever the values are.
 func (f *field) width() int {
-	switch {
-	case f.enc != encID:
-		return 0
-	case f.name == "trace_id":
-		return 16
+	switch f.enc {
+	case encFixed32, encUint32, encInt32, encSint32:
+		return 4
+	case encID:
+		if f.name == "trace_id" {
+			return 16
+		}
+		return 8
 	default:
+		return f.typ.width()
+	}
+}
+
+// width returns the Width of a column of attributes, or of elements, of the type.
+func (t Type) width() int {
+	if t == Int || t == Uint {
 		return 8
 	}
+	return 0
 }

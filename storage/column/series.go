@@ -17,7 +17,7 @@ type series struct {
 	n     int // values, nulls included
 	typ   Type
 	nulls bool // there is a null: valid counts
-	width int
+	width int  // Column.Width
 
 	valid   []byte
 	dict    *dict // String, Bytes: not nil while dictionary-encoded

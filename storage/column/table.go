@@ -14,12 +14,12 @@ type Table struct {
 // Type is the logical type of a column's values.
 type Type uint8
 
-// The types and their Arrow form. Integers are narrowed on disk to the smallest width that holds
-// every value of the file, and always widened to int64 in memory.
+// The types and their Arrow form. Integers are int64 in memory. On disk they are as wide as OTLP
+// has them, whatever their values: who reads several files as one table wants them alike.
 const (
 	Bool   Type = iota + 1 // Arrow bool; Bits
-	Int                    // Arrow int8..int64; Ints
-	Uint                   // Arrow uint8..uint64; Ints, bit for bit
+	Int                    // Arrow int32 or int64, by Width; Ints
+	Uint                   // Arrow uint32 or uint64, by Width; Ints, bit for bit
 	Time                   // Arrow timestamp[ns, UTC]; Ints, OTLP fixed64 nanoseconds bit for bit
 	Double                 // Arrow float64; Floats
 	String                 // Arrow utf8, or dictionary<int8..int32, utf8>; always valid UTF-8
@@ -65,7 +65,7 @@ type Column struct {
 	Key   string // the attribute's key; "" for KindField and KindOverflow
 
 	Type  Type
-	Width int    // Fixed: bytes per value
+	Width int    // Fixed: bytes per value; Int, Uint: bytes per value in a file, 4 or 8, and 0 means 8
 	Len   int    // values, nulls included
 	Valid []byte // Arrow validity bitmap, least significant bit first; nil: no nulls
 
