@@ -1,23 +1,14 @@
-// Asks ClickHouse, which runs inside this process. All blocks of a signal are one table: a glob
-// with the types spelled out, because without them ClickHouse takes the columns and the integer
-// widths of one of the files for all. Each file by itself is read as ClickHouse describes it.
+// Asks ClickHouse, which runs inside this process. All blocks of a signal are one table, with the
+// columns of them all and the types that ClickHouse finds; tables.mjs does without that setting.
+// Each file by itself is read as ClickHouse describes it.
 import { query } from 'chdb'
 import { join } from 'node:path'
 import { dataDir, report } from './report.mjs'
 
-const rows = (sql) => JSON.parse(query(`${sql} SETTINGS output_format_json_quote_64bit_integers=1, output_format_json_quote_denormals=1`, 'JSON')).data
+const rows = (sql) => JSON.parse(query(`${sql} SETTINGS schema_inference_mode='union', output_format_json_quote_64bit_integers=1, output_format_json_quote_denormals=1`, 'JSON')).data
 
 const text = (s) => `'${s.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
 const name = (s) => '`' + s.replaceAll('\\', '\\\\').replaceAll('`', '\\`') + '`'
-
-const types = {
-	group: 'Nullable(String)',
-	integer: 'Nullable(Int64)',
-	double: 'Nullable(Float64)',
-	time: "Nullable(DateTime64(9, 'UTC'))",
-	text: 'Nullable(String)',
-	id: 'Nullable(String)',
-}
 
 const extremes = (x, part) => `toString(count(${x})) AS count, toString(sum(toInt128(${part}))) AS sum, toString(min(${x})) AS min, toString(max(${x})) AS max`
 
@@ -31,15 +22,13 @@ const summaries = {
 }
 
 const groups = {
-	group: "ifNull(x, '')",
+	group: "ifNull(toString(x), '')",
 	id: "ifNull(lower(left(hex(x), 1)), '')",
 }
 
 function answer({ signal, column, how, list, member }) {
-	const cell = member ? `Tuple(${name(member)} ${types[how]})` : types[how]
-	const structure = `${name(column)} ${list ? `Array(${cell})` : cell}`
 	const glob = join(dataDir, 'blocks', signal, '*', '*.arrow')
-	let from = `SELECT ${name(column)} AS x FROM file(${text(glob)}, Arrow, ${text(structure)})`
+	let from = `SELECT ${name(column)} AS x FROM file(${text(glob)}, Arrow)`
 	if (list) from = `SELECT arrayJoin(x) AS x FROM (${from})`
 	if (member) from = `SELECT tupleElement(x, ${text(member)}) AS x FROM (${from})`
 	if (groups[how]) {

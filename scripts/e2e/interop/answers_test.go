@@ -17,19 +17,20 @@ import (
 	"mira/scripts/e2e/server"
 )
 
-// question is one entry of scripts/interop/questions.json; report.mjs there says
-// what the fields mean.
+// question is one entry of scripts/interop/questions.json or tables.json; report.mjs
+// there says what the fields mean.
 type question struct {
 	Signal, Column, How, Member string
 	List                        bool
+	Mixed                       bool // tables.json
 	Default                     *string
 }
 
 func (q question) name() string { return q.Signal + "/" + q.Column }
 
-func readQuestions(t *testing.T) []question {
+func readQuestions(t *testing.T, name string) []question {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(readers(t), "questions.json"))
+	b, err := os.ReadFile(filepath.Join(readers(t), name))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -66,7 +66,7 @@ func TestInteropReadersFindWhatTheAPITells(t *testing.T) {
 	dir := readers(t)
 	installed(t, dir)
 	s := fill(t)
-	qs := readQuestions(t)
+	qs := readQuestions(t, "questions.json")
 	want, rows := askAPI(t, s, qs)
 	s.Stop()
 	t.Logf("%d log records, %d spans, %d points", rows["logs"], rows["traces"], rows["metrics"])
@@ -107,15 +107,21 @@ type file struct {
 // read runs a reader over a data directory.
 func read(t *testing.T, dir, reader, data string) report {
 	t.Helper()
-	code, out, errs := server.Run(t.Context(), t, "node", filepath.Join(dir, reader+".mjs"), data)
-	if code != 0 {
-		t.Fatalf("%s: exit %d\n%s", reader, code, errs)
-	}
 	var r report
-	if err := json.Unmarshal(out, &r); err != nil {
-		t.Fatalf("%s: %v\n%s", reader, err, errs)
-	}
+	run(t, dir, reader, data, &r)
 	return r
+}
+
+// run runs a program of readers over a data directory; it prints JSON.
+func run(t *testing.T, dir, program, data string, into any) {
+	t.Helper()
+	code, out, errs := server.Run(t.Context(), t, "node", filepath.Join(dir, program+".mjs"), data)
+	if code != 0 {
+		t.Fatalf("%s: exit %d\n%s", program, code, errs)
+	}
+	if err := json.Unmarshal(out, into); err != nil {
+		t.Fatalf("%s: %v\n%s", program, err, errs)
+	}
 }
 
 // sums checks that the reader saw every block, and in them as many rows as the API.
@@ -225,13 +231,18 @@ func send(t *testing.T, s *server.Server) {
 			t.Fatalf("%s: %v", signal, err)
 		}
 		b = bytes.ReplaceAll(b, []byte("INVALID"), []byte("\xff\xfe\xc3(\xed\xa0\x80"))
-		resp, err := http.Post(s.HTTP+"/v1/"+signal, "application/x-protobuf", bytes.NewReader(b))
-		if err != nil {
-			t.Fatal(err)
-		}
-		resp.Body.Close()
-		if resp.StatusCode != http.StatusOK {
-			t.Fatalf("%s: %s", signal, resp.Status)
-		}
+		post(t, s, signal, "application/x-protobuf", b)
+	}
+}
+
+func post(t *testing.T, s *server.Server, signal, contentType string, body []byte) {
+	t.Helper()
+	resp, err := http.Post(s.HTTP+"/v1/"+signal, contentType, bytes.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s", signal, resp.Status)
 	}
 }
