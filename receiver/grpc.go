@@ -18,7 +18,6 @@ import (
 	"google.golang.org/grpc/mem"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
-	"google.golang.org/grpc/reflection"
 	"google.golang.org/grpc/status"
 	"google.golang.org/grpc/tap"
 	"google.golang.org/protobuf/types/known/emptypb"
@@ -36,7 +35,7 @@ func (r *Receiver) NewGRPC() *grpc.Server {
 	}
 	healthpb.RegisterHealthServer(s, r.health)
 	if r.o.Reflection {
-		reflection.Register(s)
+		register(s)
 	}
 	return s
 }
