@@ -104,8 +104,8 @@ func Open(o Options) (*Pipeline, error) {
 	return p, nil
 }
 
-// build makes the shards. A block that could not be published at replay goes to the shard that
-// its name gives, which publishes it before anything else.
+// build makes the shards. A block that replay made goes to the shard that its name gives, which
+// publishes it before anything else.
 func (p *Pipeline) build(shards int, left []*rebuilt) {
 	for _, sig := range signal.All {
 		for n := range shards {

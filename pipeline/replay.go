@@ -24,17 +24,20 @@ type shardKey struct {
 
 // replay makes the unpublished blocks of the log again, each from its frames in log order, through
 // the code that would have made them. A shard begins a block only after its last one is published,
-// so there is at most one to a shard, and memory is bounded as it was before the crash. It returns
-// the blocks that the disk would not take.
+// so there is at most one to a shard, and memory is bounded as it was before the crash. The blocks
+// it returns are complete and for their shards to publish, which they do while the server already
+// answers: the rows are seen, and the log keeps the frames until the files are there.
 func (p *Pipeline) replay() ([]*rebuilt, error) {
 	open := map[shardKey]*rebuilt{}
-	var left []*rebuilt
+	var complete []*rebuilt
 	report, err := p.store.Replay(func(f frame.Frame) error {
 		key := shardKey{f.Block.Signal, f.Block.Shard}
 		r := open[key]
 		if r != nil && r.id != f.Block { // its file was lost or damaged
 			r.finish()
-			left = append(left, p.publishAll([]*rebuilt{r})...)
+			if !p.publishNow(r) {
+				complete = append(complete, r)
+			}
 			r = nil
 		}
 		if r == nil {
@@ -44,10 +47,9 @@ func (p *Pipeline) replay() ([]*rebuilt, error) {
 		r.add(f)
 		return nil
 	})
-	complete := make([]*rebuilt, 0, len(open))
 	for _, r := range open {
-		complete = append(complete, r)
 		r.finish()
+		complete = append(complete, r)
 	}
 	if err != nil {
 		return nil, err
@@ -56,7 +58,16 @@ func (p *Pipeline) replay() ([]*rebuilt, error) {
 		p.logger.Info().Int("frames", report.Frames).Int64("bytes", report.Bytes).
 			Int("blocks", len(complete)).Int64("torn_bytes", report.TornBytes).Msg("log replayed")
 	}
-	return append(left, p.publishAll(complete)...), nil
+	return complete, nil
+}
+
+// publishNow publishes a block in the middle of a replay, to have its memory back.
+func (p *Pipeline) publishNow(r *rebuilt) bool {
+	err := p.store.Publish(r.id, r.builder.Table())
+	if err != nil {
+		p.logger.Error().Err(err).Msg("replayed block not published yet")
+	}
+	return err == nil
 }
 
 // rebuild starts to make a block again.
@@ -90,25 +101,4 @@ func (r *rebuilt) add(f frame.Frame) {
 func (r *rebuilt) finish() {
 	close(r.frames)
 	<-r.done
-}
-
-// publishAll publishes the blocks side by side and returns those that failed.
-func (p *Pipeline) publishAll(blocks []*rebuilt) []*rebuilt {
-	var (
-		mu     sync.Mutex // guards failed
-		failed []*rebuilt
-		wg     sync.WaitGroup
-	)
-	for _, r := range blocks {
-		wg.Go(func() {
-			if err := p.store.Publish(r.id, r.builder.Table()); err != nil {
-				p.logger.Error().Err(err).Msg("replayed block not published yet")
-				mu.Lock()
-				defer mu.Unlock()
-				failed = append(failed, r)
-			}
-		})
-	}
-	wg.Wait()
-	return failed
 }
