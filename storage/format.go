@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -61,6 +62,31 @@ func parseFormat(b []byte) (format, error) {
 		return format{}, errors.New("no format number")
 	}
 	return f, nil
+}
+
+// own are the names that a data directory without a FORMAT file may hold: it is being made, or lost
+// that one file.
+var own = []string{"LOCK", blocksDir, walDir, quarantineDir, addressFile, formatFile + ".tmp", addressFile + ".tmp", "probe", "probe.tmp", "lost+found"}
+
+// recognize refuses a directory that is somebody else's.
+func (s *Store) recognize(mustExist bool) error {
+	_, err := s.fs.Stat(filepath.Join(s.dir, formatFile))
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return nil // what is wrong with it is found later
+	}
+	if mustExist {
+		return &UnsafeError{Dir: s.dir, Reason: "it is not a mira data directory"}
+	}
+	entries, err := s.fs.List(s.dir)
+	if err != nil {
+		return nil // it is not there yet, or prepare will say why not
+	}
+	for _, e := range entries {
+		if !slices.Contains(own, e.Name) {
+			return &UnsafeError{Dir: s.dir, Reason: fmt.Sprintf("it is not a mira data directory and holds other files (%s); choose an empty one", e.Name)}
+		}
+	}
+	return nil
 }
 
 // loadFormat reads the FORMAT file of dir, or writes one where none is. A damaged one is moved to

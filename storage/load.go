@@ -40,12 +40,25 @@ func (s *Store) loadBlocks() error {
 	for _, sig := range signal.All {
 		slices.SortFunc(s.sorted[sig], byMin)
 	}
-	return s.walk(filepath.Join(s.dir, quarantineDir, blocksDir), func(rel string, _ vfs.Entry) error {
-		if info, err := block.ParsePath(filepath.ToSlash(rel)); err == nil {
+	return s.loadQuarantine()
+}
+
+// loadQuarantine counts the files set aside, and keeps their blocks' numbers from being given out.
+func (s *Store) loadQuarantine() error {
+	var n int64
+	err := s.walk(filepath.Join(s.dir, quarantineDir), func(rel string, _ vfs.Entry) error {
+		n++
+		in, ok := strings.CutPrefix(filepath.ToSlash(rel), blocksDir+"/")
+		if info, err := block.ParsePath(in); ok && err == nil {
 			s.seen(info.ID)
 		}
 		return nil
 	})
+	s.aside.Store(n)
+	if n > 0 {
+		s.logger.Warn().Int64("files", n).Msg("damaged files are in quarantine")
+	}
+	return err
 }
 
 // found adds a block at start. Of two files for one block, the one that verifies stays.
@@ -104,6 +117,7 @@ func (s *Store) walk(dir string, fn func(rel string, e vfs.Entry) error) error {
 // quarantine/, counts it and reports it.
 func (s *Store) quarantine(rel string, cause error) error {
 	s.damaged.Add(1)
+	s.aside.Add(1)
 	to := filepath.Join(s.dir, quarantineDir, rel)
 	s.logger.Error().Err(cause).Str("file", rel).Msg("damaged file moved to quarantine")
 	if err := vfs.MkdirAll(s.fs, filepath.Dir(to)); err != nil {

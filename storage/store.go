@@ -34,6 +34,7 @@ type Options struct {
 	Logger       zerolog.Logger // the zero Logger is silent
 	SegmentBytes int64          // see wal.Options
 	GroupRows    int            // see block.Options
+	MustExist    bool           // refuse a directory that is no data directory yet, instead of making it one
 }
 
 // OpenRows returns the rows that are in the log but in no published block yet, as one View per
@@ -51,6 +52,7 @@ type Store struct {
 	log     *wal.Log
 	next    atomic.Uint64 // the next block number
 	damaged atomic.Int64  // files moved to quarantine since the start
+	aside   atomic.Int64  // files in quarantine
 	health  health
 
 	mu      sync.RWMutex // guards everything below
@@ -72,7 +74,7 @@ func Open(o Options) (*Store, error) {
 	if s.fs == nil {
 		s.fs = vfs.OS{}
 	}
-	if err := s.prepare(); err != nil {
+	if err := s.prepare(o.MustExist); err != nil {
 		return nil, err
 	}
 	if err := s.load(o.SegmentBytes); err != nil {
@@ -82,9 +84,12 @@ func Open(o Options) (*Store, error) {
 }
 
 // prepare makes sure that the directory is there and ours, and leaves it locked.
-func (s *Store) prepare() error {
+func (s *Store) prepare(mustExist bool) error {
 	if s.dir == "" {
 		return errors.New("no data directory given")
+	}
+	if err := s.recognize(mustExist); err != nil {
+		return err
 	}
 	if err := vfs.MkdirAll(s.fs, s.dir); err != nil {
 		return &UnsafeError{Dir: s.dir, Reason: "it is not there and cannot be made", Err: err}
@@ -266,13 +271,14 @@ type Stats struct {
 	Blocks  map[signal.Signal]int
 	Bytes   map[signal.Signal]int64
 	Damaged int64 // files found damaged since the start
+	Aside   int64 // files in quarantine, of all times
 	Free    uint64
 	Log     wal.Stats
 }
 
 // Stats returns the counts of now.
 func (s *Store) Stats() Stats {
-	st := Stats{Blocks: map[signal.Signal]int{}, Bytes: map[signal.Signal]int64{}, Damaged: s.damaged.Load(), Log: s.log.Stats()}
+	st := Stats{Blocks: map[signal.Signal]int{}, Bytes: map[signal.Signal]int64{}, Damaged: s.damaged.Load(), Aside: s.aside.Load(), Log: s.log.Stats()}
 	st.Free, _ = s.fs.Free(s.dir) // unknown reads as 0
 	s.mu.RLock()
 	defer s.mu.RUnlock()

@@ -119,6 +119,23 @@ func TestOpenRefusesAnUnwritableDirectory(t *testing.T) {
 	mustUnsafe(t, fs, "not writable")
 }
 
+func TestOpenRefusesADirectoryOfSomebodyElse(t *testing.T) {
+	fs := vfs.NewMem()
+	write(t, fs, dir+"/thesis.tex", "")
+	mustUnsafe(t, fs, "thesis.tex")
+	if list, err := fs.List(dir); err != nil || len(list) != 1 {
+		t.Errorf("it holds %v now, %v", list, err)
+	}
+	_, err := storage.Open(storage.Options{Dir: "/nowhere", FS: fs, MustExist: true})
+	var unsafe *storage.UnsafeError
+	if !errors.As(err, &unsafe) {
+		t.Errorf("opened to look only: got %v, want an UnsafeError", err)
+	}
+	if _, err := fs.Stat("/nowhere"); err == nil {
+		t.Error("the directory was made")
+	}
+}
+
 func TestDamagedFormatFileIsReplaced(t *testing.T) {
 	fs := vfs.NewMem()
 	write(t, fs, dir+"/FORMAT", "\x00\x00\x00")
@@ -222,8 +239,14 @@ func TestDamagedBlockLeavesTheSetAndKeepsItsNumber(t *testing.T) {
 		t.Errorf("got %d blocks, want 1", len(got))
 	}
 	shut(t, s)
+	if r, err := storage.Verify(context.Background(), dir, fs); err != nil || r.Aside != 1 || len(r.Damage) != 0 {
+		t.Errorf("verify: got %+v, %v, want one file in quarantine", r, err)
+	}
 	s = open(t, fs)
 	defer shut(t, s)
+	if got := s.Stats().Aside; got != 1 {
+		t.Errorf("%d files in quarantine after a restart, want 1", got)
+	}
 	if id := s.NextBlock(signal.Logs, 0); id.Seq <= last.Seq {
 		t.Errorf("number %d was given out before", id.Seq)
 	}

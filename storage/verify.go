@@ -19,6 +19,7 @@ type VerifyReport struct {
 	Blocks   int
 	Bytes    int64 // of the blocks
 	Segments int
+	Aside    int      // files in quarantine, found damaged before
 	Damage   []string // one line each: the file, and what is wrong
 }
 
@@ -46,7 +47,8 @@ func Verify(ctx context.Context, dir string, fsys vfs.FS) (VerifyReport, error) 
 	if err != nil {
 		return r, fmt.Errorf("read blocks: %w", err)
 	}
-	return r, r.log(fsys, filepath.Join(dir, walDir))
+	err = s.walk(filepath.Join(dir, quarantineDir), func(string, vfs.Entry) error { r.Aside++; return nil })
+	return r, errors.Join(err, r.log(fsys, filepath.Join(dir, walDir)))
 }
 
 func (r *VerifyReport) block(fsys vfs.FS, root, rel string, e vfs.Entry) error {

@@ -41,6 +41,10 @@ func parseConfig(args []string, getenv func(string) string, out io.Writer) (conf
 	var c config
 	f := flag.NewFlagSet("mira serve", flag.ContinueOnError)
 	f.SetOutput(out)
+	f.Usage = func() {
+		fmt.Fprint(out, "usage: mira [serve] [flags]\n\nEvery flag is also an environment variable (--data-dir: MIRA_DATA_DIR) and a key of the --config file\n(data-dir: ./data). A flag goes before the environment, the environment before the file.\n\n")
+		f.PrintDefaults()
+	}
 	file := f.String("config", "", "read settings from this YAML `file`; keys are flag names")
 	c.bind(f)
 	if err := f.Parse(args); err != nil {
@@ -69,7 +73,7 @@ func (c *config) bind(f *flag.FlagSet) {
 	f.StringVar(&c.listenGRPC, "listen-grpc", "localhost:4317", "OTLP/gRPC `address`; port 0 picks a free one")
 	f.StringVar(&c.listenHTTP, "listen-http", "localhost:4318", "OTLP/HTTP and API `address`; port 0 picks a free one")
 	f.StringVar(&c.listenAPI, "listen-api", "", "serve everything but OTLP on this `address` instead of listen-http")
-	f.Var(&c.durability, "durability", "acknowledge at this `tier`: sync, batched or buffered; a request may choose a weaker one")
+	f.Var(&c.durability, "durability", "acknowledge at this `tier`: sync, batched or buffered; a request may choose a weaker one (default sync)")
 	f.Var(&c.blockBytes, "block-bytes", "seal a block at this `size` of OTLP")
 	f.DurationVar(&c.blockAge, "block-age", time.Minute, "seal a block this long after its first record")
 	f.Var(&c.segmentBytes, "wal-segment-bytes", "`size` of a log segment")

@@ -46,16 +46,22 @@ func main() {
 
 // run is main with its world passed in. ctx ends at the first signal.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	command := "serve"
+	command, explicit := "serve", false
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		command, args = args[0], args[1:]
+		command, args, explicit = args[0], args[1:], true
+	}
+	if len(args) == 1 && command == "serve" {
+		switch args[0] {
+		case "--version", "-version":
+			command = "version"
+		case "--help", "-help", "-h":
+			if !explicit {
+				command = "help"
+			}
+		}
 	}
 	switch command {
 	case "serve":
-		if len(args) == 1 && (args[0] == "--help" || args[0] == "-h" || args[0] == "-help") && len(os.Args) == 2 {
-			fmt.Fprint(stdout, usage)
-			return exitOK
-		}
 		return serveCommand(ctx, args, stdout, stderr)
 	case "query":
 		return queryCommand(ctx, args, stdout, stderr)

@@ -9,11 +9,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"net/http"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -89,7 +87,7 @@ type where struct{ addr, dir string }
 func addWhere(f *flag.FlagSet) *where {
 	w := &where{}
 	f.StringVar(&w.addr, "addr", "http://localhost:4318", "the server's HTTP `URL`")
-	f.StringVar(&w.dir, "data-dir", "", "read this data `directory`, which no server may be using, instead of asking a server")
+	f.StringVar(&w.dir, "data-dir", "", "read this data `directory`, which no server may be using, instead of asking a server; it is opened as a server would: the log is replayed, damage set aside")
 	return w
 }
 
@@ -104,11 +102,7 @@ func (w *where) use(ctx context.Context, fn func(context.Context, *client) error
 	if w.dir == "" {
 		return fn(ctx, &client{http.DefaultClient, strings.TrimRight(w.addr, "/")})
 	}
-	// Opening would make a directory that is not there.
-	if _, err := os.Stat(w.dir); errors.Is(err, fs.ErrNotExist) {
-		return &storage.UnsafeError{Dir: w.dir, Reason: "it is not there"}
-	}
-	store, err := storage.Open(storage.Options{Dir: w.dir})
+	store, err := storage.Open(storage.Options{Dir: w.dir, MustExist: true})
 	if err != nil {
 		return err
 	}
@@ -239,19 +233,32 @@ func (q *rowsQuery) run(ctx context.Context, c *client) error {
 			params.Set(name, v)
 		}
 	}
-	for left > 0 {
+	for asked := left; left > 0; {
 		params.Set("limit", strconv.FormatInt(min(left, pageRows), 10))
 		next, rows, err := q.page(ctx, c, params, accept)
 		if err != nil {
 			return err
 		}
+		left -= rows
 		if next == "" || rows == 0 {
+			q.hint(asked == left, false)
 			break
 		}
-		left -= rows
+		q.hint(false, left <= 0)
 		params.Set("cursor", next)
 	}
 	return nil
+}
+
+// hint tells somebody who reads a table what the table does not show.
+func (q *rowsQuery) hint(none, more bool) {
+	switch {
+	case q.output != "table":
+	case none && q.start != "0":
+		fmt.Fprintf(q.errs, "mira query: no %s since %s; --start 0 looks at everything\n", q.rows, q.start)
+	case more:
+		fmt.Fprintf(q.errs, "mira query: %s %s shown, there are more; see --limit\n", q.limit, q.rows)
+	}
 }
 
 // page prints one page. It returns the cursor of the next one.

@@ -111,19 +111,21 @@ func TestQueryReadsADirectory(t *testing.T) {
 	for _, c := range []struct {
 		args  string
 		lines int
+		hint  string
 	}{
-		{"logs --output ndjson", 5},
-		{"--output ndjson logs --limit 2", 2},
-		{"logs --output ndjson --filter attributes[\"i\"]<3", 3},
-		{"logs --output ndjson --start now", 0},
-		{"logs --output otlp", 1},
-		{"logs --output json", 1},
-		{"logs", 6}, // with the header
-		{"spans --start 0", 5},
-		{"points", 1},
+		{"logs --output ndjson", 5, ""},
+		{"--output ndjson logs --limit 2", 2, ""},
+		{"logs --output ndjson --filter attributes[\"i\"]<3", 3, ""},
+		{"logs --output ndjson --start now", 0, ""},
+		{"logs --output otlp", 1, ""},
+		{"logs --output json", 1, ""},
+		{"logs", 6, ""}, // with the header
+		{"logs --limit 2", 3, "2 logs shown, there are more"},
+		{"spans --start 0", 5, ""},
+		{"points", 1, "no points since -1h"},
 	} {
 		code, out, errs := command(append([]string{"query", "--data-dir", dir}, strings.Fields(c.args)...)...)
-		if got := strings.Count(out, "\n"); code != exitOK || got != c.lines || errs != "" {
+		if got := strings.Count(out, "\n"); code != exitOK || got != c.lines || !strings.Contains(errs, c.hint) || (c.hint == "") != (errs == "") {
 			t.Errorf("%s: got %d, %d lines, %q, want %d lines:\n%s", c.args, code, got, errs, c.lines, out)
 		}
 	}
@@ -199,7 +201,7 @@ func TestQueryOfADirectoryInUseIsUnsafe(t *testing.T) {
 		t.Errorf("got %d, %q, want %d", code, errs, exitUnsafe)
 	}
 	missing := filepath.Join(t.TempDir(), "missing")
-	if code, _, errs := command("query", "logs", "--data-dir", missing); code != exitUnsafe || !strings.Contains(errs, "not there") {
+	if code, _, errs := command("query", "logs", "--data-dir", missing); code != exitUnsafe || !strings.Contains(errs, "not a mira data directory") {
 		t.Errorf("missing: got %d, %q, want %d", code, errs, exitUnsafe)
 	}
 	if _, err := os.Stat(missing); err == nil {

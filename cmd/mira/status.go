@@ -57,7 +57,8 @@ type logStatus struct {
 type diskStatus struct {
 	Directory string `json:"directory"`
 	Free      uint64 `json:"free_bytes"`
-	Damaged   int64  `json:"damaged_files"`
+	Damaged   int64  `json:"damaged_files"` // since the start
+	Aside     int64  `json:"quarantined_files"`
 }
 
 // status returns the document of now.
@@ -71,7 +72,7 @@ func (s *server) status() any {
 			SyncTime: st.Log.SyncTime, LastSync: st.Log.LastSync, Segments: st.Log.Segments, Spares: st.Log.Spares,
 			Live: st.Log.LiveBytes, Poisoned: st.Log.Poisoned,
 		},
-		Disk:       diskStatus{Directory: s.store.Dir(), Free: st.Free, Damaged: st.Damaged},
+		Disk:       diskStatus{Directory: s.store.Dir(), Free: st.Free, Damaged: st.Damaged, Aside: st.Aside},
 		Goroutines: runtime.NumGoroutine(),
 	}
 	for _, c := range doc.Checks {
@@ -91,6 +92,7 @@ func (s *server) writeMetrics(w io.Writer) {
 		value float64
 	}{
 		{"mira_damaged_files_total", float64(st.Damaged)},
+		{"mira_quarantined_files", float64(st.Aside)},
 		{"mira_disk_free_bytes", float64(st.Free)},
 		{"mira_ingest_budget_bytes", float64(in.Budget)},
 		{"mira_ingest_budget_used_bytes", float64(in.Used)},

@@ -31,8 +31,8 @@ func verifyCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	for _, d := range report.Damage {
 		fmt.Fprintf(stdout, "damaged: %s\n", d)
 	}
-	fmt.Fprintf(stdout, "%d blocks (%d bytes), %d log segments: %d damaged\n",
-		report.Blocks, report.Bytes, report.Segments, len(report.Damage))
+	fmt.Fprintf(stdout, "%d blocks (%d bytes), %d log segments: %d damaged; %d files in quarantine from earlier\n",
+		report.Blocks, report.Bytes, report.Segments, len(report.Damage), report.Aside)
 	if len(report.Damage) > 0 {
 		return exitDamage
 	}
