@@ -64,12 +64,23 @@ func (o Options) Validate() error {
 	return nil
 }
 
+const (
+	// MaxRecords is the most records of one Export. A row costs memory in every column of its block,
+	// however few bytes its record came in.
+	MaxRecords = 1 << 20
+	// rowBytes is what a record counts for at least, in bytes, so that a block has a bounded number of rows.
+	rowBytes = 64
+	// minMemory is the least memory, in bytes, at which columns are sealed for their size.
+	minMemory = 16 << 20
+)
+
 // Pipeline moves Exports from the receivers to disk. It is safe for concurrent use.
 type Pipeline struct {
 	store   *storage.Store
 	logger  zerolog.Logger
 	columns column.Options
 	age     time.Duration
+	memory  int // bytes of columns at which a block is sealed, whatever came in
 	gate    *gate
 	counts  counts
 	stop    chan struct{}
@@ -85,7 +96,7 @@ func Open(o Options) (*Pipeline, error) {
 	}
 	o = o.withDefaults()
 	p := &Pipeline{
-		store: o.Store, logger: o.Logger, age: o.BlockAge, columns: column.Options{MaxColumns: o.MaxColumns},
+		store: o.Store, logger: o.Logger, age: o.BlockAge, memory: int(max(4*o.BlockBytes, minMemory)), columns: column.Options{MaxColumns: o.MaxColumns},
 		gate: &gate{budget: o.Memory, block: o.BlockBytes, wait: o.AdmitWait, idle: make(chan struct{})},
 		stop: make(chan struct{}),
 	}
@@ -142,7 +153,12 @@ func (p *Pipeline) Submit(ctx context.Context, e Export) (Receipt, error) {
 		e.free()
 		return Receipt{}, p.refused(e.Signal, refuse(ErrUnavailable, 5*time.Second, "%w", err))
 	}
-	slot, err := p.gate.reserve(ctx, e.Signal, len(e.Payload))
+	if e.Records > MaxRecords {
+		e.free()
+		return Receipt{}, p.refused(e.Signal, refuse(ErrUnstorable, 0,
+			"%d records in one Export, %d are the most: send it in parts", e.Records, MaxRecords))
+	}
+	slot, err := p.gate.reserve(ctx, e.Signal, max(len(e.Payload), e.Records*rowBytes))
 	if err != nil {
 		e.free()
 		return Receipt{}, p.refused(e.Signal, err)

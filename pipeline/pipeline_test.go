@@ -13,7 +13,11 @@ import (
 	"testing/synctest"
 	"time"
 
+	collogs "go.opentelemetry.io/proto/otlp/collector/logs/v1"
+	common "go.opentelemetry.io/proto/otlp/common/v1"
+	logs "go.opentelemetry.io/proto/otlp/logs/v1"
 	"go.uber.org/goleak"
+	"google.golang.org/protobuf/proto"
 
 	"mira/pipeline"
 	"mira/storage/signal"
@@ -244,6 +248,53 @@ func TestFailedSyncEndsAllAcknowledging(t *testing.T) {
 	w = open(t, mem.CrashClone(vfs.Cut{Mode: vfs.Drop}), small)
 	defer w.close(true)
 	mustHold(t, w, l)
+}
+
+func TestTooManyRecordsInOneExportAreRefusedForGood(t *testing.T) {
+	w := open(t, vfs.NewMem(), small)
+	defer w.close(true)
+	e := export(signal.Logs, "a", 1)
+	e.Records = pipeline.MaxRecords + 1
+	if _, err := w.Submit(context.Background(), e); !errors.Is(err, pipeline.ErrUnstorable) || !strings.Contains(err.Error(), "in parts") {
+		t.Errorf("got %v, want ErrUnstorable that says what to do", err)
+	}
+}
+
+func TestBlockThatGrowsInMemoryIsSealed(t *testing.T) {
+	fs := vfs.NewMem()
+	o := small
+	o.BlockBytes, o.MaxColumns = 4<<20, 4096 // neither is reached
+	w := open(t, fs, o)
+	for i := range 12 { // few bytes, but every Export brings columns that all rows then have
+		if _, err := w.Submit(context.Background(), sparse(fmt.Sprint(i), 1000, 60)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.store.Snapshot(context.Background(), signal.Logs, 0, 1); err != nil { // the columns are filled
+			t.Fatal(err)
+		}
+	}
+	w.close(true)
+	if n := len(files(t, fs)); n < 2 {
+		t.Errorf("%d blocks, want several: the columns took more than their share of memory", n)
+	}
+}
+
+// sparse makes an Export of n log records, the first of which has attributes that no other Export has.
+func sparse(name string, n, keys int) pipeline.Export {
+	list := make([]*logs.LogRecord, n)
+	for i := range list {
+		list[i] = &logs.LogRecord{}
+	}
+	for k := range keys {
+		list[0].Attributes = append(list[0].Attributes, &common.KeyValue{
+			Key: fmt.Sprintf("%s.%d", name, k), Value: &common.AnyValue{Value: &common.AnyValue_IntValue{IntValue: 1 << 40}},
+		})
+	}
+	b, err := proto.Marshal(&collogs.ExportLogsServiceRequest{ResourceLogs: []*logs.ResourceLogs{{ScopeLogs: []*logs.ScopeLogs{{LogRecords: list}}}}})
+	if err != nil {
+		panic(err)
+	}
+	return pipeline.Export{Signal: signal.Logs, Payload: b, Records: n, Received: time.Unix(2e9, 0)}
 }
 
 func TestManyClientsFindTheirOwnRecords(t *testing.T) {

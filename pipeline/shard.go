@@ -143,7 +143,7 @@ func (s *shard) fillLocked() bool {
 	}
 	s.spare = batch
 	complete := s.p.gate.settled(s, len(batch))
-	if !complete && s.builder.FullColumns() {
+	if !complete && (s.builder.FullColumns() || s.builder.MemBytes() > s.p.memory) {
 		s.p.gate.expire(s)
 	}
 	return complete
