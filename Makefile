@@ -53,6 +53,7 @@ fuzz: ## run every fuzz target for a while, two at a time (FUZZTIME=20s)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
 bench: build ## measure the server with loadgen beside it against its goals (ROUNDS=3), on an idle machine
+	@go test -run '^$$' -bench TenThousandBlocks ./storage
 	@go run ./scripts/bench --rounds $(ROUNDS)
 
 micro: ## run the packages' benchmarks (COUNT=8) into bin/bench.txt
