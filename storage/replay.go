@@ -35,6 +35,7 @@ func (s *Store) Replay(fn func(frame.Frame) error) (wal.Report, error) {
 		return report, fmt.Errorf("replay log: %w", err)
 	}
 	s.damaged.Add(int64(len(report.Damaged)))
+	s.aside.Add(int64(len(report.Damaged))) // the log moves them there
 	for _, name := range report.Damaged {
 		s.logger.Error().Str("file", name).Msg("damaged log segment; its whole frames are kept")
 	}
