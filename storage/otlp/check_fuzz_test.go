@@ -46,17 +46,17 @@ var errModel = errors.New("refused by the model")
 //   - field numbers: pdata drops their upper bits, and takes any below 2^31;
 //   - wire types 6 and 7 of an unknown field: pdata skips nothing when the body ends there;
 //   - depth: pdata counts messages and stops at 100, we count arrays and maps and stop at 64;
-//   - the same member of a metric's oneof twice: protobuf merges, pdata keeps the last.
+//   - the same member of a metric's oneof twice: protobuf merges, pdata keeps the last;
+//   - a varint of ten bytes may have bits beyond the 64th: protobuf refuses it in Go, pdata drops them.
 //
 // Where we follow pdata and Go's protobuf does not:
 //
-//   - a varint of ten bytes may have bits beyond the 64th, which are dropped, as in C++ and Java;
 //   - a known field with another wire type is an error, not an unknown field;
 //   - ids have their length, strings need not be UTF-8.
 func (r *model) message(b []byte, d protoreflect.MessageDescriptor, depth int) error {
 	start, last := r.records, protoreflect.FieldNumber(0)
 	for len(b) > 0 {
-		tag, n := lenientVarint(b)
+		tag, n := r.varint(b)
 		if n < 0 {
 			return errModel
 		}
@@ -142,19 +142,16 @@ var wireTypes = map[kind]protowire.Type{
 	text: protowire.BytesType, binaries: protowire.BytesType, nested: protowire.BytesType,
 }
 
-func lenientVarint(b []byte) (v uint64, n int) {
-	for n < len(b) && n < 10 {
-		v |= uint64(b[n]&0x7f) << (7 * n)
-		n++
-		if b[n-1] < 0x80 {
-			return v, n
-		}
+// varint is protowire.ConsumeVarint, which refuses bits beyond the 64th.
+func (r *model) varint(b []byte) (v uint64, n int) {
+	if v, n = protowire.ConsumeVarint(b); n < 0 && len(b) >= 10 {
+		r.odd = true
 	}
-	return 0, -1
+	return v, n
 }
 
 func content(v []byte) []byte {
-	_, n := lenientVarint(v)
+	_, n := protowire.ConsumeVarint(v)
 	return v[n:]
 }
 
@@ -162,10 +159,10 @@ func content(v []byte) []byte {
 func (r *model) valueSize(num protowire.Number, typ protowire.Type, b []byte) int {
 	switch typ {
 	case protowire.VarintType:
-		_, n := lenientVarint(b)
+		_, n := r.varint(b)
 		return n
 	case protowire.BytesType:
-		v, n := lenientVarint(b)
+		v, n := r.varint(b)
 		if n < 0 || v > uint64(len(b)-n) {
 			return -1
 		}
@@ -182,7 +179,7 @@ func (r *model) valueSize(num protowire.Number, typ protowire.Type, b []byte) in
 func (r *model) groupSize(group protowire.Number, b []byte, depth int) int {
 	size := 0
 	for depth <= maxGroups {
-		tag, n := lenientVarint(b[size:])
+		tag, n := r.varint(b[size:])
 		if n < 0 || tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
 			return -1
 		}

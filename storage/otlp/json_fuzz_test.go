@@ -3,6 +3,7 @@ package otlp
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
 	"testing"
 	"unicode/utf8"
 
@@ -31,18 +32,19 @@ func newPdata(m id) exportRequest {
 	return pmetricotlp.NewExportRequest()
 }
 
+var odd = regexp.MustCompile(`_|null|\\|""\s*:`)
+
 // pdataReads reports what pdata makes of body, when it takes body for what it is. Where it is
 // known to see something else, ok is false:
 //
 //   - it reads original names, so anything with an underscore may mean more to it;
 //   - it takes null in a oneof for a set member;
 //   - it knows more escapes in strings and makes something else of half a surrogate pair;
-//   - of an integer with a fraction it takes what stands before the point.
+//   - of an integer with a fraction it takes what stands before the point;
+//   - it takes a member with an empty name for the end of its object.
 func pdataReads(m id, body []byte) (pb []byte, ok bool) {
-	for _, odd := range []string{"_", "null", `\`} {
-		if bytes.Contains(body, []byte(odd)) {
-			return nil, false
-		}
+	if odd.Match(body) {
+		return nil, false
 	}
 	r := newPdata(m)
 	if r.UnmarshalJSON(body) != nil {

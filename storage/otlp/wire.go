@@ -140,9 +140,10 @@ func Len(b []byte, i int) (start, end int) {
 	return start, start + int(n)
 }
 
-// Uvarint reads the varint at b[i], or returns next -1 when it does not end inside b or after
-// ten bytes. Like most protobuf readers it takes encodings that are longer than they need be and
-// drops bits beyond the 64th.
+// Uvarint reads the varint at b[i], or returns next -1 when it does not end inside b or has bits
+// beyond the 64th. Like every protobuf reader it takes encodings that are longer than they need
+// be. Other languages drop bits beyond the 64th; Go's protobuf does not, and what is stored must
+// be fit to be read by all.
 func Uvarint(b []byte, i int) (v uint64, next int) {
 	if uint(i) < uint(len(b)) && b[i] < 0x80 {
 		return uint64(b[i]), i + 1
@@ -154,13 +155,16 @@ func uvarint(b []byte, i int) (v uint64, next int) {
 	if i < 0 {
 		return 0, -1
 	}
-	for shift := uint(0); shift < 70 && i < len(b); shift += 7 {
+	for shift := uint(0); shift < 63 && i < len(b); shift += 7 {
 		c := b[i]
 		i++
 		v |= uint64(c&0x7f) << shift
 		if c < 0x80 {
 			return v, i
 		}
+	}
+	if i < len(b) && b[i] <= 1 {
+		return v | uint64(b[i])<<63, i + 1
 	}
 	return 0, -1
 }
