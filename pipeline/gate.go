@@ -32,6 +32,7 @@ type gate struct {
 	used   int64
 	queued int64 // bytes parked
 	rate   float64
+	stuck  error // why blocks are not published, which ends the waits for room; nil when they are
 	closed bool
 	idle   chan struct{} // closed when closed and nothing is admitted any more
 }
@@ -41,7 +42,8 @@ type waiter struct {
 	sig   signal.Signal
 	bytes int64
 	since time.Time
-	slot  chan *slot // capacity 1; closed instead when the gate closes
+	slot  chan *slot // capacity 1; closed instead when there is no use in waiting
+	err   error      // why; read after slot was closed
 }
 
 // reserve finds room for an Export of n payload bytes: at once, or by waiting in line until the
@@ -59,6 +61,10 @@ func (g *gate) reserve(ctx context.Context, sig signal.Signal, n int) (*slot, er
 			return s, nil
 		}
 	}
+	if g.stuck != nil {
+		defer g.mu.Unlock()
+		return nil, g.noRoom()
+	}
 	w := &waiter{sig: sig, bytes: bytes, since: time.Now(), slot: make(chan *slot, 1)}
 	g.parked = append(g.parked, w)
 	g.queued += bytes
@@ -74,7 +80,7 @@ func (g *gate) await(ctx context.Context, w *waiter) (*slot, error) {
 	select {
 	case s, ok := <-w.slot:
 		if !ok {
-			return nil, refuse(ErrUnavailable, time.Second, "%w", errDraining)
+			return nil, w.err
 		}
 		return s, nil
 	case <-ctx.Done():
@@ -96,7 +102,33 @@ func (g *gate) await(ctx context.Context, w *waiter) (*slot, error) {
 	if err != nil {
 		return nil, err
 	}
-	return nil, refuse(ErrBusy, g.delay(), "%w", errNoRoom)
+	return nil, g.noRoom()
+}
+
+// noRoom is the answer to an Export that found no room.
+func (g *gate) noRoom() error {
+	if g.stuck != nil {
+		return refuse(ErrUnavailable, 5*time.Second, "no room in the ingest memory while blocks cannot be written: %w", g.stuck)
+	}
+	return refuse(ErrBusy, g.delay(), "%w", errNoRoom)
+}
+
+// fail notes that a block was not published: room comes when the disk is mended, not before, so
+// nobody waits for it.
+func (g *gate) fail(err error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.stuck = err
+	g.turnAway(g.noRoom())
+}
+
+// turnAway refuses everybody in line.
+func (g *gate) turnAway(err error) {
+	for _, w := range g.parked {
+		w.err = err
+		close(w.slot)
+	}
+	g.parked, g.queued = nil, 0
 }
 
 // ahead reports whether an Export of sig must queue behind another.
@@ -234,6 +266,7 @@ func (g *gate) reopen(s *shard, next signal.BlockID, took time.Duration) {
 		g.rate = rate
 	}
 	g.rate += weight * (rate - g.rate)
+	g.stuck = nil
 	g.used -= s.bytes
 	s.id, s.bytes, s.full = next, 0, s.retired
 	g.freed()
@@ -285,10 +318,7 @@ func (g *gate) shut() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.closed = true
-	for _, w := range g.parked {
-		close(w.slot)
-	}
-	g.parked, g.queued = nil, 0
+	g.turnAway(refuse(ErrUnavailable, time.Second, "%w", errDraining))
 	for _, list := range g.shards {
 		for _, s := range list {
 			if s.bytes > 0 {

@@ -101,6 +101,35 @@ func TestReserveRefusesAfterItsWait(t *testing.T) {
 	})
 }
 
+// TestNobodyWaitsForADiskThatTakesNoBlocks checks that the refusal comes at once and names the
+// disk, for those in line and for those who come, and that both end with the next block.
+func TestNobodyWaitsForADiskThatTakesNoBlocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := testGate(1<<20, 1000+slotOverhead, 1)
+		must(t, g, signal.Logs, 1000)
+		full := errors.New("no space left on device")
+		start := time.Now()
+		go func() {
+			<-time.After(g.wait / 2)
+			g.fail(full)
+		}()
+		for range 2 {
+			_, err := g.reserve(context.Background(), signal.Logs, 1000)
+			if !errors.Is(err, ErrUnavailable) || !errors.Is(err, full) {
+				t.Errorf("got %v, want the disk's error", err)
+			}
+		}
+		if waited := time.Since(start); waited != g.wait/2 {
+			t.Errorf("waited %s, want %s, until the disk failed", waited, g.wait/2)
+		}
+		publish(g, g.shards[signal.Logs][0], time.Millisecond)
+		must(t, g, signal.Logs, 1000)
+		if _, err := g.reserve(context.Background(), signal.Logs, 1000); !errors.Is(err, ErrBusy) {
+			t.Errorf("after a block was published: got %v, want ErrBusy", err)
+		}
+	})
+}
+
 func TestReserveEndsWithItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := testGate(1<<20, 1000+slotOverhead, 1)

@@ -165,8 +165,8 @@ func TestFullDiskRefusesKeepsReadingAndRecovers(t *testing.T) {
 		for i := 0; i < 1000 && refused == nil; i++ {
 			refused = l.submit(w, signal.Logs, fmt.Sprint(i), 5)
 		}
-		if !errors.Is(refused, pipeline.ErrUnavailable) && !errors.Is(refused, pipeline.ErrBusy) {
-			t.Fatalf("on a full disk: got %v, want a retryable refusal", refused)
+		if !errors.Is(refused, pipeline.ErrUnavailable) || !errors.Is(refused, syscall.ENOSPC) {
+			t.Fatalf("on a full disk: got %v, want a retryable refusal that says so", refused)
 		}
 		mustHold(t, w, l)
 		if ok(w) {
