@@ -107,7 +107,21 @@ func TestRequestLineAndHeadersDecideTheStatus(t *testing.T) {
 			if c.code == 200 {
 				return
 			}
-			a.status(t)
+			st := a.status(t)
+			want := "body"
+			switch {
+			case strings.Contains(c.name, "durabilit"):
+				want = headerDurability
+			case c.code == 415 && c.header == nil:
+				want = "content-type"
+			case c.code != 400:
+				want = ""
+			case c.name == "JSON cut off":
+				want = "resourceLogs"
+			}
+			if got := faulty(st); got != want {
+				t.Errorf("the field at fault is %q, want %q", got, want)
+			}
 			if n := len(d.sink.stored()); n != before {
 				t.Errorf("a refused request was stored")
 			}

@@ -177,6 +177,17 @@ type answer struct {
 	close  bool
 }
 
+// faulty is the field that a Status says is at fault, or "".
+func faulty(st *spb.Status) string {
+	for _, d := range st.GetDetails() {
+		bad := new(errdetails.BadRequest)
+		if d.UnmarshalTo(bad) == nil {
+			return bad.GetFieldViolations()[0].GetField()
+		}
+	}
+	return ""
+}
+
 // status decodes the google.rpc.Status that every refusal must carry.
 func (a answer) status(t testing.TB) *spb.Status {
 	t.Helper()

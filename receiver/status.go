@@ -149,6 +149,12 @@ func field(err error) string {
 			return plain(name)
 		}
 	}
+	switch {
+	case errors.Is(err, errDurability):
+		return headerDurability
+	case errors.Is(err, errMediaType):
+		return "content-type"
+	}
 	return "body"
 }
 
