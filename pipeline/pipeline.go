@@ -96,7 +96,7 @@ func Open(o Options) (*Pipeline, error) {
 	}
 	o = o.withDefaults()
 	p := &Pipeline{
-		store: o.Store, logger: o.Logger, age: o.BlockAge, memory: int(max(4*o.BlockBytes, minMemory)), columns: column.Options{MaxColumns: o.MaxColumns},
+		store: o.Store, logger: o.Logger, age: o.BlockAge, memory: int(max(min(4*o.BlockBytes, o.Memory/2), minMemory)), columns: column.Options{MaxColumns: o.MaxColumns},
 		gate: &gate{budget: o.Memory, block: o.BlockBytes, wait: o.AdmitWait, idle: make(chan struct{})},
 		stop: make(chan struct{}),
 	}

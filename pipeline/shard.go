@@ -140,13 +140,12 @@ func (s *shard) fillLocked() bool {
 		t.export.free()
 		t.recycle()
 		batch[i] = nil
+		if s.builder.FullColumns() || s.builder.MemBytes() > s.p.memory {
+			s.p.gate.expire(s)
+		}
 	}
 	s.spare = batch
-	complete := s.p.gate.settled(s, len(batch))
-	if !complete && (s.builder.FullColumns() || s.builder.MemBytes() > s.p.memory) {
-		s.p.gate.expire(s)
-	}
-	return complete
+	return s.p.gate.settled(s, len(batch))
 }
 
 // seal ends the open block: its rows are final.
@@ -166,6 +165,7 @@ func (s *shard) publish(stop <-chan struct{}) {
 		if err == nil {
 			break
 		}
+		s.p.gate.fail(err)
 		s.p.logger.Error().Err(err).Dur("retry_in", pause).Msg("block not published")
 		select {
 		case <-stop:

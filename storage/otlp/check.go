@@ -11,6 +11,10 @@ import (
 // reader that recurses per level needs no more than that of its stack.
 const MaxDepth = 64
 
+// MaxShared is how often the attributes of resources and scopes may be repeated over one request:
+// every record under them has a cell in each of their columns, however few bytes it came in.
+const MaxShared = 32 << 20
+
 // Error says why bytes are not an Export request.
 type Error struct {
 	Offset int    // of the offending field or JSON value
@@ -22,7 +26,7 @@ func (e *Error) Error() string { return fmt.Sprintf("%s (at byte %d)", e.Reason,
 // CheckLogs reports whether b is an ExportLogsServiceRequest and how many log records it holds.
 //
 // The structure is checked at every level: wire types of known fields, lengths, lengths of ids,
-// depth of values. Unknown fields are skipped. Strings are not checked to be UTF-8. The error is
+// depth of values, MaxShared. Unknown fields are skipped. Strings are not checked to be UTF-8. The error is
 // an *Error.
 //
 // A reader of b may rely on all of that, and must read it as protobuf does: of a singular scalar
@@ -50,6 +54,8 @@ func check(b []byte, m id) (int, error) {
 // the message they look at, so that every index is an offset in the request.
 type walk struct {
 	records int
+	shared  int // attributes of the resource or scope whose records are being counted
+	cells   int // attributes of resources and scopes, once per record under them
 
 	// Why and where the walk ended, when it was refused.
 	offset int
@@ -106,6 +112,9 @@ func (w *walk) nested(b []byte, i int, f *spec, depth int) bool {
 	if f.is(record) {
 		w.records++
 	}
+	if f.is(shared) {
+		w.shared++
+	}
 	if f.is(deeper) {
 		if depth++; depth > MaxDepth {
 			w.refuse(i, fmt.Sprintf("arrays and maps nested more than %d deep", MaxDepth))
@@ -115,12 +124,30 @@ func (w *walk) nested(b []byte, i int, f *spec, depth int) bool {
 	switch f.of {
 	case logRecord:
 		return w.logRecord(b, i)
+	case resourceLogs, resourceSpans, resourceMetrics, scopeLogs, scopeSpans, scopeMetrics:
+		return w.group(b, i, f.of)
 	case keyValue:
 		return plainAttribute(b[i:]) || w.message(b, i, keyValue, depth)
 	case metric:
 		return w.metric(b, i)
 	}
 	return w.message(b, i, f.of, depth)
+}
+
+// group checks b[i:] as records and the resource or scope that they share.
+func (w *walk) group(b []byte, i int, m id) bool {
+	outer, before := w.shared, w.records
+	w.shared = 0
+	if !w.message(b, i, m, 0) {
+		return false
+	}
+	w.cells += w.shared * (w.records - before)
+	w.shared = outer
+	if w.cells > MaxShared {
+		w.refuse(i, fmt.Sprintf("resource and scope attributes repeated over their records more than %d times: send it in parts", MaxShared))
+		return false
+	}
+	return true
 }
 
 // metric counts the points of the metric's last kind of data only.
@@ -168,7 +195,7 @@ func fault(b []byte, i int) string {
 	case typ == StartGroup:
 		return fmt.Sprintf("field %d: a group that does not end, or nests more than %d deep", num, maxGroups)
 	}
-	return fmt.Sprintf("field %d: does not end inside its message", num)
+	return fmt.Sprintf("field %d: does not end inside its message, or has more than 64 bits", num)
 }
 
 // refuse notes why and where; it returns -1 for the caller to pass on.

@@ -39,6 +39,7 @@ const (
 	choice                    // a member of its message's only oneof; optional too
 	deeper                    // its content is one level deeper in an AnyValue
 	record                    // every one of it is one record
+	shared                    // one attribute of a resource or scope
 )
 
 type spec struct {
@@ -127,14 +128,14 @@ var schema = [messages]message{
 		4: {"description_keys", "descriptionKeys", text, list, 0},
 	},
 	resource: {
-		1: {"attributes", "attributes", nested, list, keyValue},
+		1: {"attributes", "attributes", nested, list | shared, keyValue},
 		2: {"dropped_attributes_count", "droppedAttributesCount", uint32s, 0, 0},
 		3: {"entity_refs", "entityRefs", nested, list, entityRef},
 	},
 	scope: {
 		1: {"name", "name", text, 0, 0},
 		2: {"version", "version", text, 0, 0},
-		3: {"attributes", "attributes", nested, list, keyValue},
+		3: {"attributes", "attributes", nested, list | shared, keyValue},
 		4: {"dropped_attributes_count", "droppedAttributesCount", uint32s, 0, 0},
 	},
 
