@@ -166,7 +166,7 @@ func (s *shard) publish(stop <-chan struct{}) {
 			break
 		}
 		s.p.gate.fail(err)
-		s.p.logger.Error().Err(err).Dur("retry_in", pause).Msg("block not published")
+		s.p.logger.Error().Err(err).Dur("retry_in_ms", pause).Msg("block not published")
 		select {
 		case <-stop:
 			return

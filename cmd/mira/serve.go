@@ -221,7 +221,7 @@ func (s *server) announce(l listeners, stdout io.Writer) {
 		s.logger.Warn().Err(err).Msg("addresses not written to the data directory")
 	}
 	event := s.logger.Info().Str("grpc", a.GRPC).Str("http", a.HTTP).Str("data_dir", s.c.dataDir).
-		Dur("start", time.Since(s.started))
+		Dur("start_ms", time.Since(s.started))
 	fmt.Fprintf(stdout, "%s\n  OTLP/gRPC  %s\n  OTLP/HTTP  http://%s\n", version(), a.GRPC, a.HTTP)
 	if a.API != "" {
 		event = event.Str("api", a.API)
@@ -242,7 +242,7 @@ func (s *server) stop() error {
 	err := s.stopServers(ctx)
 	err = errors.Join(err, s.pipeline.Drain(ctx), s.store.RemoveAddress())
 	if err == nil {
-		s.logger.Info().Dur("took", time.Since(now)).Msg("everything is published")
+		s.logger.Info().Dur("took_ms", time.Since(now)).Msg("everything is published")
 	}
 	return err
 }
