@@ -24,7 +24,7 @@ type Options struct {
 	// transports. The limit itself passes, one byte more does not. 0: 64 MiB.
 	MaxRequestBytes int
 	// ReceiveBytes bounds the bodies being received, all connections together. Inflated
-	// bodies have a budget of their own, of MaxRequestBytes. 0: 4 * MaxRequestBytes.
+	// bodies have a budget of their own, of MaxRequestBytes. 0: 2 * MaxRequestBytes.
 	ReceiveBytes int
 	// AdmitWait is how long an Export may wait for a place in ReceiveBytes. 0: 5s.
 	AdmitWait time.Duration
@@ -99,7 +99,7 @@ type CORS struct {
 // withDefaults returns o with its zero values filled in.
 func (o Options) withDefaults() Options {
 	orInt(&o.MaxRequestBytes, 64<<20)
-	orInt(&o.ReceiveBytes, 4*o.MaxRequestBytes)
+	orInt(&o.ReceiveBytes, 2*o.MaxRequestBytes)
 	orInt(&o.MinRate, 32<<10)
 	orInt(&o.MaxStreams, MaxStreams)
 	orInt(&o.MaxGRPCHeaderBytes, 16<<10)
