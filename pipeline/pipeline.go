@@ -21,7 +21,7 @@ import (
 type Options struct {
 	Store      *storage.Store
 	Logger     zerolog.Logger
-	BlockBytes int64         // OTLP bytes of one block; 0: 64 MiB
+	BlockBytes int64         // OTLP bytes of one block; 0: 32 MiB
 	BlockAge   time.Duration // how long a record may stay in an open block; 0: 60 s
 	Memory     int64         // bytes of Exports admitted and not yet published; 0: 1 GiB
 	AdmitWait  time.Duration // how long an Export may wait for room; 0: 5 s
@@ -35,7 +35,7 @@ func (o Options) withDefaults() Options {
 			*v = to
 		}
 	}
-	set(&o.BlockBytes, 64<<20)
+	set(&o.BlockBytes, 32<<20)
 	set((*int64)(&o.BlockAge), int64(time.Minute))
 	set(&o.Memory, 1<<30)
 	set((*int64)(&o.AdmitWait), int64(5*time.Second))

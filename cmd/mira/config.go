@@ -68,7 +68,7 @@ func parseConfig(args []string, getenv func(string) string, out io.Writer) (conf
 
 func (c *config) bind(f *flag.FlagSet) {
 	c.durability = tier(signal.Sync)
-	c.blockBytes, c.segmentBytes, c.maxRequestBytes, c.ingestMemory = 64<<20, 64<<20, 64<<20, defaultMemory()
+	c.blockBytes, c.segmentBytes, c.maxRequestBytes, c.ingestMemory = 32<<20, 64<<20, 64<<20, defaultMemory()
 	f.StringVar(&c.dataDir, "data-dir", "./data", "keep everything in this `directory`")
 	f.StringVar(&c.listenGRPC, "listen-grpc", "localhost:4317", "OTLP/gRPC `address`; port 0 picks a free one")
 	f.StringVar(&c.listenHTTP, "listen-http", "localhost:4318", "OTLP/HTTP and API `address`; port 0 picks a free one")

@@ -32,7 +32,7 @@ func TestDefaultsAreTheContract(t *testing.T) {
 		t.Fatal(err)
 	}
 	if c.dataDir != "./data" || c.listenGRPC != "localhost:4317" || c.listenHTTP != "localhost:4318" ||
-		signal.Tier(c.durability) != signal.Sync || c.blockBytes != 64<<20 || c.blockAge != time.Minute ||
+		signal.Tier(c.durability) != signal.Sync || c.blockBytes != 32<<20 || c.blockAge != time.Minute ||
 		c.segmentBytes != 64<<20 || c.maxRequestBytes != 64<<20 || c.ingestMemory > 1<<30 || c.ingestMemory < 64<<20 {
 		t.Errorf("got %+v", c)
 	}
