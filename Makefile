@@ -64,6 +64,9 @@ micro: ## run the packages' benchmarks (COUNT=8) into bin/bench.txt
 benchdiff: ## compare the benchmarks with those of another commit (BASE=HEAD~1 PKG=./storage/… COUNT=8)
 	@BASE=$(BASE) COUNT=$(COUNT) scripts/benchdiff.sh $(PKG)
 
+pgo: ## record the profile that builds are optimised with (cmd/mira/default.pgo), on an idle machine
+	@scripts/pgo.sh
+
 crash: ## cut the power, fill the disk, break it; then kill -9 a loaded server CYCLES=100 times
 	@go test -count=1 -run '(Crash|Cut|Power|Kill|Fault|Full|Torn|Damage|Publish|Replay)' ./storage/... ./pipeline/...
 	@cd scripts/e2e && MIRA_CRASH_CYCLES=$(CYCLES) go test -count=1 -timeout 60m ./crash
