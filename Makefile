@@ -17,7 +17,7 @@ ROUNDS   ?= 3
 CYCLES   ?= 100
 BASE     ?= HEAD~1
 
-.PHONY: help run build test race lint fmt vet arrows fuzz bench micro benchdiff crash e2e golden cover interop check
+.PHONY: help run build pgo test race lint fmt vet arrows fuzz bench micro benchdiff crash e2e golden cover interop check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
