@@ -9,14 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
-)
 
-// shape is how much a record carries.
-type shape int
-
-const (
-	lean shape = iota // 2 string attributes, about 140 bytes on the wire
-	rich              // 10 attributes of mixed types, unique ids, about 500 bytes
+	"mira/cmd/internal/corpus"
 )
 
 // config is what the flags say.
@@ -28,7 +22,7 @@ type config struct {
 	protocol    string
 	target      string
 	signals     []signal
-	shape       shape
+	shape       corpus.Shape
 	compression string
 	rate        float64
 	durability  string
@@ -149,7 +143,7 @@ func (c *config) settleWords(s *spelled) error {
 		}
 	}
 	if s.shape == "rich" {
-		c.shape = rich
+		c.shape = corpus.Rich
 	}
 	for name := range strings.SplitSeq(s.signals, ",") {
 		sig, ok := parseSignal(strings.TrimSpace(name))
@@ -192,4 +186,7 @@ func given(f *flag.FlagSet, name string) bool {
 	return found
 }
 
-func (s shape) String() string { return [...]string{"lean", "rich"}[s] }
+// corpusOptions say what a run of that name sends.
+func (c *config) corpusOptions(run string) corpus.Options {
+	return corpus.Options{Signals: c.signals, Shape: c.shape, Batch: c.batch, Leftover: c.leftover(), Seed: c.seed, Run: run}
+}

@@ -1,7 +1,8 @@
 // Command loadgen sends OTLP to a server and proves what became of it.
 //
-// It owns the load and the proof, and shares no line of code with the server
-// it measures, so that it cannot share its mistakes. Every request is encoded
+// It owns the load and the proof (the requests come from cmd/internal/corpus),
+// and shares no line of code with the server it measures, so that it cannot
+// share its mistakes. Every request is encoded
 // before the clock starts; what remains on the clock is a copy, the stamping of
 // times and ids at known offsets, and the sending:
 //

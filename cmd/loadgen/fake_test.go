@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -119,9 +120,11 @@ func (f *fakeServer) stream(_ any, s grpc.ServerStream) error {
 }
 
 func partialResponse(n int64) []byte {
-	var e encoder
-	e.message(1, func() { e.uint(1, uint64(n)); e.string(2, "too odd") })
-	return e.b
+	const why = "too odd"
+	success := binary.AppendUvarint([]byte{1 << 3}, uint64(n))
+	success = append(success, 2<<3|wireBytes, byte(len(why)))
+	success = append(success, why...)
+	return append([]byte{1<<3 | wireBytes, byte(len(success))}, success...)
 }
 
 func (r *refusal) status() error {

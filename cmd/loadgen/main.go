@@ -11,6 +11,8 @@ import (
 	ossignal "os/signal"
 	"runtime/debug"
 	"time"
+
+	"mira/cmd/internal/corpus"
 )
 
 func main() {
@@ -104,7 +106,7 @@ func (p *proof) read(path string) error {
 // load makes one run and leaves its claims in p.
 func load(ctx context.Context, c *config, p *proof) (*report, error) {
 	run := newRun()
-	requests := newCorpus(c, run)
+	requests := corpus.New(c.corpusOptions(run))
 	book, err := c.openLedger()
 	if err != nil {
 		return nil, err
@@ -113,7 +115,7 @@ func load(ctx context.Context, c *config, p *proof) (*report, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newReport(c, run, requests.sum)
+	r := newReport(c, run, requests.Sum())
 	m := startMeter(c)
 	begin := time.Now()
 	ctx, stop := context.WithDeadline(ctx, begin.Add(c.length))
@@ -142,10 +144,10 @@ func (c *config) openLedger() (*ledger, error) {
 	return openLedger(c.ledger)
 }
 
-func newWorkers(c *config, run string, requests *corpus, book *ledger) ([]*worker, error) {
+func newWorkers(c *config, run string, requests *corpus.Corpus, book *ledger) ([]*worker, error) {
 	workers := make([]*worker, c.conns)
 	for i := range workers {
-		w := &worker{id: i, run: run, salt: salt(run, i), config: c, corpus: requests, shelf: newShelf(), ledger: book}
+		w := &worker{id: i, run: run, salt: corpus.Salt(run, i), config: c, corpus: requests, shelf: newShelf(), ledger: book}
 		w.out = newHTTPSender(c, w.shelf)
 		if c.protocol == "grpc" {
 			g, err := newGRPCSender(c, w.shelf)

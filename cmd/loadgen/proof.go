@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"sort"
+
+	"mira/cmd/internal/corpus"
 )
 
 // proof holds what was claimed against what is stored. It keeps two bits a
@@ -78,8 +80,8 @@ func (e *exports) count(at uint64) bool {
 		return false
 	}
 	h := &e.list[k]
-	i := int(min((at-h.base)/slot, maxBatch))
-	if i >= h.records || h.base+uint64(offset(i)) != at {
+	i := int(min((at-h.base)/corpus.Slot, maxBatch))
+	if i >= h.records || h.base+uint64(corpus.Offset(i)) != at {
 		return false
 	}
 	if h.times(i) < 3 {
@@ -106,7 +108,7 @@ func (p *proof) judgeExport(h *held) {
 	v := &p.verdict
 	for i := range h.records {
 		n := h.times(i)
-		at := h.base + uint64(offset(i))
+		at := h.base + uint64(corpus.Offset(i))
 		if h.min > 0 {
 			v.Acked++
 		}

@@ -44,6 +44,9 @@ func (a *answer) read(response []byte) {
 	}
 }
 
+// Wire types of protobuf.
+const wireVarint, wireBytes = 0, 2
+
 // field returns the content of a varint or length-delimited field, the varint
 // still encoded; nil when it is absent or the message is broken.
 func field(b []byte, want uint64) []byte {

@@ -4,45 +4,34 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"mira/cmd/internal/corpus"
 )
 
-func TestTemplatesAreValidAndWeighWhatTheyShould(t *testing.T) {
-	for _, sh := range []shape{lean, rich} {
+func TestEveryStampIsWhereTheDecoderFindsIt(t *testing.T) {
+	for _, sh := range []corpus.Shape{corpus.Lean, corpus.Rich} {
 		for s := range faces {
 			for _, records := range []int{1, 15, 16, 17, 100, 2000} {
-				tp := newTemplate(signal(s), sh, "0123456789ab", 5, records, rand.New(rand.NewPCG(1, 2)))
-				body := make([]byte, len(tp.body))
-				tp.fill(body, 7, 1e18, 99)
+				tp := corpus.Options{Shape: sh, Seed: 1, Run: "0123456789ab"}.Template(signal(s), 5, records)
+				body := make([]byte, tp.Len())
+				tp.Fill(body, 7, 1e18, 99)
 				rows, err := parseRequest(signal(s), body)
-				if err != nil || len(rows) != records || tp.records != records {
+				if err != nil || len(rows) != records || tp.Records() != records {
 					t.Fatalf("%s %s: %d rows of %d, %v", sh, signal(s), len(rows), records, err)
 				}
 				for i, r := range rows {
-					want := stored{"0123456789ab", "loadgen-00007", fmt.Sprint(1_000_000_000_000_000_000 + uint64(offset(i))), r.ids}
+					want := stored{"0123456789ab", "loadgen-00007", fmt.Sprint(1_000_000_000_000_000_000 + uint64(corpus.Offset(i))), r.ids}
 					if r != want {
 						t.Fatalf("%s %s, record %d: got %v, want %v", sh, signal(s), i, r, want)
 					}
 				}
-				if weight := len(body) / records; records == 2000 && signal(s) == logs && (sh == lean && (weight < 130 || weight > 150) || sh == rich && (weight < 450 || weight > 550)) {
-					t.Errorf("a %s log record weighs %d bytes", sh, weight)
-				}
 			}
 		}
-	}
-}
-
-func TestSameSeedSameCorpusWhateverTheRun(t *testing.T) {
-	sum := func(seed uint64, run string) string {
-		return newCorpus(&config{batch: 20, seed: seed, signals: []signal{logs, traces}}, run).sum
-	}
-	if sum(1, "aaaaaaaaaaaa") != sum(1, "bbbbbbbbbbbb") || sum(1, "aaaaaaaaaaaa") == sum(2, "aaaaaaaaaaaa") {
-		t.Error("the fingerprint does not follow the seed alone")
 	}
 }
 
@@ -70,7 +59,7 @@ func (s *slowServer) close() {}
 func newTestWorkers(c *config, n int, out sender) []*worker {
 	all := make([]*worker, n)
 	feed := newTickets(c, time.Now())
-	requests := newCorpus(c, "run")
+	requests := corpus.New(c.corpusOptions("run"))
 	for i := range all {
 		all[i] = &worker{id: i, run: "run", config: c, corpus: requests, tickets: feed, shelf: newShelf(), out: out}
 	}
@@ -159,7 +148,7 @@ func TestLedgerRemembersWhatWasUnderWay(t *testing.T) {
 	see := func(worker int, base uint64, times int) {
 		for range times {
 			for i := range 2 {
-				p.row(stream{"r", logs, worker}, base+uint64(offset(i)))
+				p.row(stream{"r", logs, worker}, base+uint64(corpus.Offset(i)))
 			}
 		}
 	}
@@ -252,22 +241,5 @@ func TestStatIsReadBehindAnyName(t *testing.T) {
 	}
 	if _, err := parseStat("12 (a) S 1"); err == nil {
 		t.Error("a short line passed")
-	}
-}
-
-func BenchmarkFill(b *testing.B) {
-	for _, sh := range []shape{lean, rich} {
-		b.Run(sh.String(), func(b *testing.B) {
-			c := &config{shape: sh, batch: 8192, signals: []signal{logs}}
-			all := newCorpus(c, "0123456789ab").full[logs]
-			dst := make([]byte, 8192*600)
-			n := 0
-			for b.Loop() {
-				t := all[n%distinct]
-				t.fill(dst[:len(t.body)], 1, uint64(n)<<20, 1)
-				n++
-			}
-			b.ReportMetric(float64(n)*8192/b.Elapsed().Seconds(), "records/s")
-		})
 	}
 }

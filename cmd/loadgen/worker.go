@@ -7,6 +7,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"mira/cmd/internal/corpus"
 )
 
 // tickets hands out the Exports of a run, in order, to whichever worker is free.
@@ -76,7 +78,7 @@ type worker struct {
 	run     string
 	salt    uint64
 	config  *config
-	corpus  *corpus
+	corpus  *corpus.Corpus
 	tickets *tickets
 	shelf   shelf
 	out     sender
@@ -123,8 +125,8 @@ func (w *worker) export(ctx context.Context, k ticket) error {
 		start = time.Now()
 	}
 	s := w.config.signals[k.n%int64(len(w.config.signals))]
-	t := w.corpus.template(s, k.n/int64(len(w.config.signals)), k.records)
-	c := claim{stream: stream{w.run, s, w.id}, base: w.reserve(t.records), records: t.records}
+	t := w.corpus.Template(s, k.n/int64(len(w.config.signals)), k.records)
+	c := claim{stream: stream{w.run, s, w.id}, base: w.reserve(t.Records()), records: t.Records()}
 	for attempt := 1; ; attempt++ {
 		if err := w.ledger.sent(c, attempt); err != nil {
 			return err
@@ -150,15 +152,15 @@ func (w *worker) export(ctx context.Context, k ticket) error {
 // reserve returns the base time of an Export: now, or just behind the last one.
 func (w *worker) reserve(records int) uint64 {
 	base := max(uint64(time.Now().UnixNano()), w.last)
-	w.last = base + uint64(records)*slot
+	w.last = base + uint64(records)*corpus.Slot
 	return base
 }
 
 // attempt stamps a copy of the template and sends it. It is not bound to the
 // run's end: cutting an Export short would leave its fate unknown for nothing.
-func (w *worker) attempt(s signal, t *template, base uint64) answer {
-	body := w.shelf.Get(len(t.body))
-	t.fill(*body, w.id, base, w.salt)
+func (w *worker) attempt(s signal, t *corpus.Template, base uint64) answer {
+	body := w.shelf.Get(t.Len())
+	t.Fill(*body, w.id, base, w.salt)
 	ctx, cancel := context.WithTimeout(context.Background(), w.config.timeout)
 	defer cancel()
 	return w.out.send(ctx, s, body)
@@ -181,12 +183,12 @@ func delay(asked time.Duration, attempt int) time.Duration {
 	return d*3/4 + rand.N(d/2)
 }
 
-func (t *tally) ack(a *answer, p *template, took time.Duration) {
+func (t *tally) ack(a *answer, p *corpus.Template, took time.Duration) {
 	t.latency.add(took)
 	t.acks++
-	t.acked += int64(p.records)
+	t.acked += int64(p.Records())
 	t.wire += a.wire
-	t.plain += int64(len(p.body))
+	t.plain += int64(p.Len())
 	if a.tier != "" {
 		count(&t.tiers, a.tier, 1)
 	}

@@ -23,7 +23,6 @@ var arrows = map[string]string{
 	"storage/signal": "",
 	"storage/vfs":    "",
 	"storage/otlp":   "",
-	"cmd/loadgen":    "", // shares no code with the server, so that it cannot share its bugs
 	"scripts/arrows": "",
 	"scripts/bench":  "", // measures the product from outside
 
@@ -39,6 +38,9 @@ var arrows = map[string]string{
 	"receiver": "pipeline storage/otlp storage/signal",
 	"api":      "storage/query storage storage/block storage/column storage/otlp pipeline storage/signal",
 	"cmd/mira": "*",
+
+	"cmd/internal/corpus": "",                    // as loadgen
+	"cmd/loadgen":         "cmd/internal/corpus", // shares no code with the server, so that it cannot share its bugs
 }
 
 // mayTouchDisk lists who may import os or unix: nobody else can open, write or sync a file but

@@ -1,4 +1,4 @@
-package main
+package corpus
 
 import (
 	"encoding/binary"
@@ -27,29 +27,35 @@ type stamp struct {
 	kind stampKind
 }
 
-// slot is the time one record has for itself, in nanoseconds: 8192 records
+// Slot is the time one record has for itself, in nanoseconds: 8192 records
 // spread over a millisecond, and a worker stays behind the clock up to 7.8
 // million records a second.
-const slot = 128
+const Slot = 128
 
-// offset is the time of record i after its Export's base. The jitter makes the
+// Offset is the time of record i after its Export's base. The jitter makes the
 // low digits look like a clock's, and is a function of i so that a reader can
 // tell a right time from a near one.
-func offset(i int) uint32 {
-	return uint32(i)*slot + uint32(i)*2654435761>>25
+func Offset(i int) uint32 {
+	return uint32(i)*Slot + uint32(i)*2654435761>>25
 }
 
-// template is one encoded Export request. It is shared by all workers and never
+// Template is one encoded Export request. It is shared by all workers and never
 // written to after it was built.
-type template struct {
+type Template struct {
 	body    []byte
 	stamps  []stamp
 	records int
 }
 
-// fill copies the template over dst, which has its length, and stamps it as the
+// Len returns the bytes of the request.
+func (t *Template) Len() int { return len(t.body) }
+
+// Records returns how many records the request holds.
+func (t *Template) Records() int { return t.records }
+
+// Fill copies the template over dst, which has its length, and stamps it as the
 // Export with this base time of this worker.
-func (t *template) fill(dst []byte, worker int, base, salt uint64) {
+func (t *Template) Fill(dst []byte, worker int, base, salt uint64) {
 	copy(dst, t.body)
 	for _, s := range t.stamps {
 		at := dst[s.at:]
@@ -79,8 +85,8 @@ func mix(x uint64) uint64 {
 	return x ^ x>>31
 }
 
-// salt parts the ids of one worker of one run from those of all others.
-func salt(run string, worker int) uint64 {
+// Salt parts the ids of one worker of one run from those of all others.
+func Salt(run string, worker int) uint64 {
 	h := uint64(worker) + 1
 	for i := range len(run) {
 		h = mix(bits.RotateLeft64(h, 8) ^ uint64(run[i]))

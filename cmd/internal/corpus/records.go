@@ -1,4 +1,4 @@
-package main
+package corpus
 
 import "fmt"
 
@@ -11,7 +11,7 @@ const (
 // logs writes n LogRecords.
 func (a *author) logs(first, n int) {
 	for i := first; i < first+n; i++ {
-		a.message(scopeRecords, func() { a.log(offset(i)) })
+		a.message(scopeRecords, func() { a.log(Offset(i)) })
 	}
 }
 
@@ -26,21 +26,21 @@ func (a *author) log(off uint32) {
 	a.string(logSeverityText, text)
 	a.message(logBody, func() { a.string(anyString, a.body(route, status)) })
 	a.attributes(logAttributes, route, status, off)
-	if a.shape == rich {
+	if a.shape == Rich {
 		a.tag(logFlags, wireFixed32)
 		a.b = append(a.b, 1, 0, 0, 0)
 		a.id(logTraceID, stampTrace, off)
 		a.id(logSpanID, stampSpan, off)
 	}
-	a.stamped(logObserved, off, 1+uint32(a.IntN(slot)))
-	if a.shape == rich {
+	a.stamped(logObserved, off, 1+uint32(a.IntN(Slot)))
+	if a.shape == Rich {
 		a.string(logEventName, "http.server.request")
 	}
 }
 
 func (a *author) body(route string, status int) string {
 	short := fmt.Sprintf("%s %s %d in %dms", pick(a, verbs[:]), route, status, a.IntN(1000))
-	if a.shape == lean {
+	if a.shape == Lean {
 		return short
 	}
 	return fmt.Sprintf("%s: %d rows from %s for %s, %d bytes sent", short, a.IntN(500), pick(a, services[:]), a.user(), a.IntN(1<<20))
@@ -65,18 +65,18 @@ func (a *author) spans(first, n int) {
 
 func (a *author) span(i, root int) {
 	route, status := pick(a, routes[:]), pick(a, statuses[:])
-	off := offset(i)
-	a.id(spanTraceID, stampTrace, offset(root))
+	off := Offset(i)
+	a.id(spanTraceID, stampTrace, Offset(root))
 	a.id(spanID, stampSpan, off)
 	if i != root {
-		a.id(spanParent, stampSpan, offset(root))
+		a.id(spanParent, stampSpan, Offset(root))
 	}
 	a.string(spanName, pick(a, verbs[:])+" "+route)
 	a.uint(spanKind, uint64(2+min(i-root, 1))) // a server span and its clients
 	a.stamped(spanStart, off, 0)
 	a.stamped(spanEnd, off, 1+uint32(a.ExpFloat64()*40e6))
 	a.attributes(spanAttributes, route, status, off)
-	if a.shape == rich {
+	if a.shape == Rich {
 		a.message(spanEvents, func() {
 			a.stamped(eventTime, off, 1000)
 			a.string(eventName, "cache.lookup")
@@ -105,7 +105,7 @@ const series = 32
 // when lean, histograms when rich.
 func (a *author) points(first, n int) {
 	data := metricSum
-	if a.shape == rich {
+	if a.shape == Rich {
 		data = metricHistogram
 	}
 	for at := first; at < first+n; at += series {
@@ -115,10 +115,10 @@ func (a *author) points(first, n int) {
 			a.string(metricUnit, "{request}")
 			a.message(data, func() {
 				for i := at; i < min(at+series, first+n); i++ {
-					a.message(dataPoints, func() { a.point(offset(i)) })
+					a.message(dataPoints, func() { a.point(Offset(i)) })
 				}
 				a.uint(dataTemporality, 2)
-				if a.shape == lean {
+				if a.shape == Lean {
 					a.uint(dataMonotonic, 1)
 				}
 			})
@@ -127,7 +127,7 @@ func (a *author) points(first, n int) {
 }
 
 func (a *author) point(off uint32) {
-	if a.shape == rich {
+	if a.shape == Rich {
 		a.histogram(off)
 		return
 	}

@@ -1,4 +1,4 @@
-package main
+package corpus
 
 import (
 	"crypto/sha256"
@@ -7,52 +7,96 @@ import (
 	"math/rand/v2"
 )
 
-// distinct is how many different requests a signal has. With few of them a
+// Signal is one of the three kinds of telemetry. The number goes into the random source.
+type Signal int
+
+// The signals.
+const (
+	Logs Signal = iota
+	Traces
+	Metrics
+)
+
+// Signals is how many signals there are.
+const Signals = 3
+
+func (s Signal) String() string { return [Signals]string{"logs", "traces", "metrics"}[s] }
+
+// Shape is how much a record carries.
+type Shape int
+
+// The shapes.
+const (
+	Lean Shape = iota // 2 string attributes, about 140 bytes on the wire
+	Rich              // 10 attributes of mixed types, unique ids, about 500 bytes
+)
+
+func (s Shape) String() string { return [...]string{"lean", "rich"}[s] }
+
+// Distinct is how many different requests a signal has. With few of them a
 // compressor's window finds whole repeated requests and flatters the server.
-const distinct = 64
+const Distinct = 64
 
 // resources is how many resources a request spreads its records over.
 const resources = 16
 
-// corpus holds every request of a run, encoded.
-type corpus struct {
-	full [len(faces)][]*template
-	last [len(faces)]*template // holds the records that --records leaves over, if any
-	sum  string                // of all bodies, before the run's name went into them
+// Options say what the requests of a run are. Equal Options give equal requests.
+type Options struct {
+	Signals  []Signal
+	Shape    Shape
+	Batch    int    // records of a request
+	Leftover int    // records of one more, last request; 0: none
+	Seed     uint64 // of everything drawn at random
+	Run      string // the name of the run, not empty; it goes into every resource
 }
 
-// newCorpus encodes what a run with these settings sends, for the run's name.
-func newCorpus(c *config, run string) *corpus {
+// Corpus holds every request of a run, encoded.
+type Corpus struct {
+	full [Signals][]*Template
+	last [Signals]*Template // holds the records that are left over, if any
+	sum  string             // of all bodies, before the run's name went into them
+}
+
+// New encodes what a run with these options sends.
+func New(o Options) *Corpus {
 	hash := sha256.New()
-	build := func(s signal, index, records int) *template {
-		if records == 0 {
-			return nil
-		}
-		t := newTemplate(s, c.shape, run, index, records, rand.New(rand.NewPCG(c.seed, uint64(index)<<2|uint64(s))))
-		t.hash(hash.Write, run)
+	build := func(s Signal, index, records int) *Template {
+		t := o.Template(s, index, records)
+		t.hash(hash.Write, o.Run)
 		return t
 	}
-	var out corpus
-	for _, s := range c.signals {
-		for i := range distinct {
-			out.full[s] = append(out.full[s], build(s, i, c.batch))
+	var out Corpus
+	for _, s := range o.Signals {
+		for i := range Distinct {
+			out.full[s] = append(out.full[s], build(s, i, o.Batch))
 		}
-		out.last[s] = build(s, distinct, c.leftover())
+		if o.Leftover > 0 {
+			out.last[s] = build(s, Distinct, o.Leftover)
+		}
 	}
 	out.sum = hex.EncodeToString(hash.Sum(nil)[:8])
 	return &out
 }
 
-// template returns the request for one ticket.
-func (c *corpus) template(s signal, index int64, records int) *template {
+// Template encodes one request. New makes the numbers below Distinct, and Distinct for what is left
+// over; whoever cannot keep them all in memory makes one after the other, and as many as it likes.
+func (o Options) Template(s Signal, index, records int) *Template {
+	return newTemplate(s, o.Shape, o.Run, index, records, rand.New(rand.NewPCG(o.Seed, uint64(index)<<2|uint64(s))))
+}
+
+// Sum is the fingerprint of all requests. It does not depend on the run's name.
+func (c *Corpus) Sum() string { return c.sum }
+
+// Template returns the request for one ticket.
+func (c *Corpus) Template(s Signal, index int64, records int) *Template {
 	if t := c.last[s]; t != nil && t.records == records {
 		return t
 	}
-	return c.full[s][index%distinct]
+	return c.full[s][index%Distinct]
 }
 
 // hash feeds the body to write with the run's name blanked.
-func (t *template) hash(write func([]byte) (int, error), run string) {
+func (t *Template) hash(write func([]byte) (int, error), run string) {
 	body := append([]byte(nil), t.body...)
 	for i := 0; i+len(run) <= len(body); i++ {
 		if body[i] == run[0] && string(body[i:i+len(run)]) == run {
@@ -79,11 +123,11 @@ const (
 type author struct {
 	encoder
 	*rand.Rand
-	shape shape
+	shape Shape
 	run   string
 }
 
-func newTemplate(s signal, shape shape, run string, index, records int, r *rand.Rand) *template {
+func newTemplate(s Signal, shape Shape, run string, index, records int, r *rand.Rand) *Template {
 	a := author{Rand: r, shape: shape, run: run}
 	first := 0
 	for g := range min(resources, records) {
@@ -94,12 +138,12 @@ func newTemplate(s signal, shape shape, run string, index, records int, r *rand.
 		a.group(s, (index+g)%resources, first, n)
 		first += n
 	}
-	return &template{body: a.b, stamps: a.stamps, records: records}
+	return &Template{body: a.b, stamps: a.stamps, records: records}
 }
 
 // group writes one resource with one scope and n records, the first of them
 // being record number first of the request.
-func (a *author) group(s signal, resource, first, n int) {
+func (a *author) group(s Signal, resource, first, n int) {
 	a.message(requestResources, func() {
 		a.message(groupResource, func() { a.resource(resource) })
 		a.message(groupScopes, func() {
@@ -108,11 +152,11 @@ func (a *author) group(s signal, resource, first, n int) {
 				a.string(scopeVersion, "1.0.0")
 			})
 			switch s {
-			case logs:
+			case Logs:
 				a.logs(first, n)
-			case traces:
+			case Traces:
 				a.spans(first, n)
-			case metrics:
+			case Metrics:
 				a.points(first, n)
 			}
 		})
@@ -160,7 +204,7 @@ func (a *author) user() string { return fmt.Sprintf("u-%012x", mix(a.Uint64N(10_
 func (a *author) attributes(field int, route string, status int, off uint32) {
 	a.stringAttribute(field, "http.route", route)
 	a.stringAttribute(field, "user.id", a.user())
-	if a.shape == lean {
+	if a.shape == Lean {
 		return
 	}
 	a.attribute(field, "request.id", func() { a.id(anyString, stampHex, off) })
