@@ -27,6 +27,7 @@ type config struct {
 	blockAge        time.Duration
 	segmentBytes    bytesize
 	ingestMemory    bytesize
+	shards          int
 	maxRequestBytes bytesize
 	admitWait       time.Duration
 	shutdownTimeout time.Duration
@@ -78,6 +79,7 @@ func (c *config) bind(f *flag.FlagSet) {
 	f.DurationVar(&c.blockAge, "block-age", time.Minute, "seal a block this long after its first record")
 	f.Var(&c.segmentBytes, "wal-segment-bytes", "`size` of a log segment")
 	f.Var(&c.ingestMemory, "ingest-memory", "refuse Exports beyond this `size` of unpublished OTLP")
+	f.IntVar(&c.shards, "shards", 0, "blocks of a signal that are filled at a time; 0: two, and one more for every two CPUs beyond two")
 	f.Var(&c.maxRequestBytes, "max-request-bytes", "largest request, on the wire and inflated")
 	f.DurationVar(&c.admitWait, "admit-wait", 5*time.Second, "how long an Export may wait for room before it is refused")
 	f.DurationVar(&c.shutdownTimeout, "shutdown-timeout", 30*time.Second, "how long a shutdown may take")
@@ -104,6 +106,9 @@ func (c *config) validate() error {
 		if v.bytesize < v.min || v.bytesize > v.max {
 			return fmt.Errorf("%s: %s, want %s to %s", v.name, v.bytesize, v.min, v.max)
 		}
+	}
+	if c.shards < 0 || c.shards > 1<<10 {
+		return fmt.Errorf("shards: %d, want 0 to %d", c.shards, 1<<10)
 	}
 	for _, v := range []struct {
 		name string

@@ -73,6 +73,7 @@ func TestWrongSettingIsNamed(t *testing.T) {
 	f("block-bytes", nil, "--block-bytes", "1")
 	f("durability", nil, "--durability", "maybe")
 	f("block-age", nil, "--block-age", "0s")
+	f("shards", nil, "--shards", "-1")
 	f("extra", nil, "extra")
 	f("MIRA_BLOCK_AGE", map[string]string{"MIRA_BLOCK_AGE": "soon"})
 	f(`unknown key "colour"`, nil, "--config", writeFile(t, "colour: blue\n"))

@@ -150,7 +150,7 @@ func (s *server) open() (err error) {
 	defer debug.SetGCPercent(debug.SetGCPercent(400))
 	s.pipeline, err = pipeline.Open(pipeline.Options{
 		Store: s.store, Logger: s.logger, BlockBytes: int64(s.c.blockBytes), BlockAge: s.c.blockAge,
-		Memory: int64(s.c.ingestMemory), AdmitWait: s.c.admitWait,
+		Memory: int64(s.c.ingestMemory), AdmitWait: s.c.admitWait, Shards: s.c.shards,
 	})
 	return err
 }
