@@ -68,6 +68,9 @@ func parseFormat(b []byte) (format, error) {
 // that one file.
 var own = []string{"LOCK", blocksDir, walDir, quarantineDir, addressFile, formatFile + ".tmp", addressFile + ".tmp", "probe", "probe.tmp", "lost+found"}
 
+// doctorPrefix begins the name of a directory that mira doctor measures in for a moment.
+const doctorPrefix = "doctor-"
+
 // recognize refuses a directory that is somebody else's.
 func (s *Store) recognize(mustExist bool) error {
 	_, err := s.fs.Stat(filepath.Join(s.dir, formatFile))
@@ -82,7 +85,7 @@ func (s *Store) recognize(mustExist bool) error {
 		return nil // it is not there yet, or prepare will say why not
 	}
 	for _, e := range entries {
-		if !slices.Contains(own, e.Name) {
+		if !slices.Contains(own, e.Name) && !strings.HasPrefix(e.Name, doctorPrefix) {
 			return &UnsafeError{Dir: s.dir, Reason: fmt.Sprintf("it is not a mira data directory and holds other files (%s); choose an empty one", e.Name)}
 		}
 	}

@@ -119,6 +119,15 @@ func TestOpenRefusesAnUnwritableDirectory(t *testing.T) {
 	mustUnsafe(t, fs, "not writable")
 }
 
+func TestOpenTakesAnEmptyDirectoryThatIsBeingMeasured(t *testing.T) {
+	fs := vfs.NewMem()
+	write(t, fs, dir+"/doctor-0a1b2c3d/segment", "noise")
+	shut(t, open(t, fs))
+	if _, err := fs.Stat(dir + "/doctor-0a1b2c3d/segment"); err != nil {
+		t.Errorf("the measurement was disturbed: %v", err)
+	}
+}
+
 func TestOpenRefusesADirectoryOfSomebodyElse(t *testing.T) {
 	fs := vfs.NewMem()
 	write(t, fs, dir+"/thesis.tex", "")
