@@ -29,6 +29,7 @@ const usage = `mira receives OTLP, keeps it safe on disk, and answers questions 
   mira query SIGNAL             print records: logs, spans or points
   mira trace ID                 print one trace
   mira verify --data-dir DIR    re-read every byte; exit 4 when damage is found
+  mira doctor [--data-dir DIR]  measure this machine, say what to expect of it
   mira health                   ask a running server whether it is ready
   mira version                  print the version
 
@@ -69,6 +70,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return traceCommand(ctx, args, stdout, stderr)
 	case "verify":
 		return verifyCommand(ctx, args, stdout, stderr)
+	case "doctor":
+		return doctorCommand(ctx, args, stdout, stderr)
 	case "health":
 		return healthCommand(ctx, args, stdout, stderr)
 	case "version":

@@ -51,10 +51,8 @@ func newLogger(level string, w io.Writer) (zerolog.Logger, error) {
 	if err != nil || l == zerolog.NoLevel {
 		return zerolog.Logger{}, fmt.Errorf("log-level: %q, want debug, info, warn or error", level)
 	}
-	if f, ok := w.(*os.File); ok {
-		if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
-			w = zerolog.ConsoleWriter{Out: f, TimeFormat: time.RFC3339}
-		}
+	if isTerminal(w) {
+		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.RFC3339}
 	}
 	return zerolog.New(w).Level(l).With().Timestamp().Logger(), nil
 }
