@@ -54,6 +54,7 @@ func (r *Receiver) grpcOptions() []grpc.ServerOption {
 		grpc.InitialWindowSize(1 << 20),
 		grpc.InitialConnWindowSize(16 << 20),
 		grpc.ReadBufferSize(128 << 10),
+		grpc.NumStreamWorkers(32), // handlers on goroutines whose stacks have grown already
 		grpc.MaxHeaderListSize(uint32(r.o.MaxGRPCHeaderBytes)),
 		grpc.MaxConcurrentStreams(uint32(r.o.MaxStreams)),
 		grpc.ConnectionTimeout(r.o.HeaderTimeout),
