@@ -13,11 +13,10 @@ MODULES  := $(filter-out scripts/tools,$(patsubst %/go.mod,%,$(wildcard scripts/
 DATA_DIR ?= ./data
 FUZZTIME ?= 20s
 COUNT    ?= 8
-ROUNDS   ?= 3
 CYCLES   ?= 100
 BASE     ?= HEAD~1
 
-.PHONY: help run build pgo test race lint fmt vet arrows fuzz bench micro benchdiff crash e2e golden cover interop check
+.PHONY: help run build pgo test race lint fmt vet arrows fuzz bench measure micro benchdiff crash e2e golden cover interop check
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' Makefile
@@ -52,9 +51,16 @@ arrows: ## check who imports whom
 fuzz: ## run every fuzz target for a while, two at a time (FUZZTIME=20s)
 	@FUZZTIME=$(FUZZTIME) scripts/fuzz.sh
 
-bench: build ## measure the server with loadgen beside it against its goals (ROUNDS=3), on an idle machine
+bench: build ## hold the server against its goals (ROUNDS=3), on an idle machine
 	@go test -run '^$$' -bench TenThousandBlocks ./storage
-	@go run ./scripts/bench --rounds $(ROUNDS)
+	@go run ./scripts/measure --rounds $(or $(ROUNDS),3) --out '' conn-sweep reach
+
+measure: build ## look at every experiment; EXPERIMENT=conn-sweep ROUNDS=8 FOR=10s CELLS=lean: one in full, its result kept
+ifdef EXPERIMENT
+	@scripts/measure/$(EXPERIMENT).sh --rounds $(or $(ROUNDS),8) $(if $(FOR),--for $(FOR)) $(if $(CELLS),--cells '$(CELLS)')
+else
+	@go run ./scripts/measure --short all
+endif
 
 micro: ## run the packages' benchmarks (COUNT=8) into bin/bench.txt
 	@mkdir -p bin

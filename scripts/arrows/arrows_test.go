@@ -20,12 +20,10 @@ const root, module = "../..", "mira/"
 // arrows lists every package with the packages of ours that it may import. One that is not in
 // the list may not be at all: a new package is a decision.
 var arrows = map[string]string{
-	"storage/signal":  "",
-	"storage/vfs":     "",
-	"storage/otlp":    "",
-	"scripts/arrows":  "",
-	"scripts/bench":   "", // measures the product from outside
-	"scripts/measure": "",
+	"storage/signal": "",
+	"storage/vfs":    "",
+	"storage/otlp":   "",
+	"scripts/arrows": "",
 
 	"storage/frame":       "storage/signal",
 	"storage/wal":         "storage/frame storage/signal storage/vfs",
@@ -41,14 +39,15 @@ var arrows = map[string]string{
 	"cmd/mira": "*",
 
 	"cmd/internal/doctor": "cmd/internal/corpus storage/otlp storage/column storage/block storage/signal storage/vfs",
-	"cmd/internal/corpus": "",                    // as loadgen
-	"cmd/loadgen":         "cmd/internal/corpus", // shares no code with the server, so that it cannot share its bugs
+	"cmd/internal/corpus": "",                                                     // as loadgen
+	"cmd/loadgen":         "cmd/internal/corpus",                                  // shares no code with the server, so that it cannot share its bugs
+	"scripts/measure":     "storage/frame storage/signal storage/vfs storage/wal", // the product from outside, and its log alone
 }
 
 // mayTouchDisk lists who may import os or unix: nobody else can open, write or sync a file but
 // through vfs.FS, which is what the tests can crash.
 var mayTouchDisk = []string{
-	"storage", "storage/vfs", "cmd/mira", "cmd/loadgen", "scripts/arrows", "scripts/bench", "scripts/measure",
+	"storage", "storage/vfs", "cmd/mira", "cmd/loadgen", "scripts/arrows", "scripts/measure",
 	"cmd/internal/doctor", // for the CPU clock of a thread
 	"receiver",            // for os.ErrDeadlineExceeded, which is about sockets
 }
@@ -179,5 +178,38 @@ func TestTestsSleepInBubblesOnly(t *testing.T) {
 		if bytes.Contains(text, []byte("time.Sleep(")) {
 			t.Errorf("%s sleeps", s.path)
 		}
+	}
+}
+
+// A server built with the tag weaksync loses what it acknowledged. One file has the tag's code and
+// one measurement builds it; what makes releases, tests and images never hears of it.
+func TestOnlyOneMeasurementBuildsWithWeakSync(t *testing.T) {
+	tag := []byte("weak" + "sync")
+	may := []string{
+		"storage/block/barrier.go", "storage/block/weaksync.go", "scripts/measure/experiments.go",
+		"scripts/measure/publish-barrier.sh", "MEASUREMENTS.md", "CHANGELOG.md",
+	}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if slices.Contains([]string{".git", "bin", "data", "node_modules", "results"}, d.Name()) {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		rel, err := filepath.Rel(root, path)
+		if rel = filepath.ToSlash(rel); err != nil || !d.Type().IsRegular() || slices.Contains(may, rel) || rel == "scripts/arrows/arrows_test.go" {
+			return err
+		}
+		text, err := os.ReadFile(path)
+		if bytes.Contains(text, tag) {
+			t.Errorf("%s names the tag %s", rel, tag)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -4,41 +4,115 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"strings"
+	"slices"
 )
 
 // experiment is a question with the cells that answer it.
 type experiment struct {
-	name  string
-	asks  string
-	seeds string // the verdict of the engines before this one
-	asked bool   // not part of all: it wants arguments
-	cells func(*bench) ([]cell, error)
+	name   string
+	asks   string
+	seeds  string // the verdict of the engines before this one, and of the prototypes
+	asked  bool   // not part of all: it wants arguments, or much time
+	rounds int    // no more than this; 0: as many as wanted
+	cells  func(*bench) ([]cell, error)
 }
 
 var experiments = []*experiment{
 	{
-		name: "vs-collector", asks: "records per CPU-second and per second, against a Collector that drops and one with a synced queue",
-		seeds: "not measured", cells: vsCollector,
+		name: "conn-sweep", cells: connSweep,
+		asks:  "what does a connection more bring, from 1 to 96?",
+		seeds: "past the plateau connections add waiters, not appends",
 	},
 	{
-		name: "ab", asks: "two binaries, or two settings", seeds: "the contract itself", asked: true, cells: ab,
+		name: "ingest-probe", cells: ingestProbe,
+		asks:  "where does the time go at 4, 32 and 96 connections?",
+		seeds: "2.23 of twelve cores used, and unable to say why; with the log free, admission was 92 % of a submit",
+	},
+	{
+		name: "ab", cells: ab, asked: true,
+		asks:  "which of two binaries or settings is better?",
+		seeds: "eight interleaved pairs at least; what does not reproduce is withdrawn",
+	},
+	{
+		name: "wal-split-ab", cells: walSplit,
+		asks:  "is one log per signal better than one log?",
+		seeds: "buys nothing: three mutexes are free, a second appender is not",
+	},
+	{
+		name: "wal-volume", cells: walVolume,
+		asks:  "what would a perfect log be worth?",
+		seeds: "with the log free, admission (seal and publish) was 92 % of a submit: measure the flusher too",
+	},
+	{
+		name: "publish-barrier", cells: publishBarrier,
+		asks:  "what do the barriers of a published block cost?",
+		seeds: "without them ack p50 was 1.65 times better and throughput the same: a matter of latency",
+	},
+	{
+		name: "workers-ab", cells: workers,
+		asks:  "how many Ps beyond the cores?",
+		seeds: "parked OS threads starve a runtime; prototype: twice the cores +8 % records/s for 1 % CPU",
+	},
+	{
+		name: "tiers", cells: tiers,
+		asks:  "what does each tier cost, and what does it share?",
+		seeds: "fsync is 89 to 99 % of a durable ack: share it, do not fight it",
+	},
+	{
+		name: "coalesce-ab", cells: coalesce,
+		asks:  "does a group gain by waiting for company?",
+		seeds: "a fixed window helps only slow disks at low concurrency",
+	},
+	{
+		name: "uring-probe", cells: uringProbe,
+		asks:  "vectored write + fdatasync, or io_uring?",
+		seeds: "io_uring was never faster",
+	},
+	{
+		name: "batch-policy", cells: batchPolicy,
+		asks:  "what does the size of a request decide?",
+		seeds: "prototype: gRPC costs 20 us a request whatever its size, and there is no cliff",
+	},
+	{
+		name: "lock-scope", cells: lockScope,
+		asks:  "does throughput rise to the cores' limit, or sit flat while latency doubles?",
+		seeds: "a mutex across write(2) was 52 to 84 % of a submit; a lock over encode and upload held eight cores at 0.84",
+	},
+	{
+		name: "vs-collector", cells: vsCollector,
+		asks:  "mira against a Collector that drops, and one with a synced queue",
+		seeds: "not measured",
+	},
+	{
+		name: "reach", cells: reach,
+		asks:  "the goals that no other experiment has: signals, latency, idling, replay",
+		seeds: "not measured",
+	},
+	{
+		name: "soak", cells: soak, asked: true, rounds: 1,
+		asks:  "is memory flat at 96 connections?",
+		seeds: "not measured",
 	},
 }
 
-// build makes the binaries that the experiments want; mira and loadgen are there already.
+// build makes the binaries that the experiments want beside mira and loadgen.
 func (b *bench) build(wanted []*experiment) error {
-	for _, e := range wanted {
-		if e.name != "vs-collector" {
-			continue
-		}
-		bin, err := filepath.Abs(b.bin)
-		if err != nil {
-			return err
-		}
+	bin, err := filepath.Abs(b.bin)
+	if err != nil {
+		return err
+	}
+	wants := func(name string) bool {
+		return slices.ContainsFunc(wanted, func(e *experiment) bool { return e.name == name })
+	}
+	if wants("vs-collector") {
 		if err := goBuild("scripts/e2e", filepath.Join(bin, "collector"), "./collector"); err != nil {
 			return err
 		}
+	}
+	if wants("publish-barrier") {
+		// Not into bin: nobody should find it there and start it.
+		b.weak = filepath.Join(b.dir, "mira-weaksync")
+		return goBuild(".", b.weak, "./cmd/mira", "-tags", "weaksync")
 	}
 	return nil
 }
@@ -51,78 +125,4 @@ func goBuild(dir, out, pkg string, flags ...string) error {
 		return fmt.Errorf("build %s: %w: %s", pkg, err, text)
 	}
 	return nil
-}
-
-// vsCollector compares mira with the Collectors of the two configurations beside this file.
-func vsCollector(b *bench) (list []cell, err error) {
-	loads := []string{
-		"grpc lean 8192 4", "grpc lean 8192 32", "grpc rich 8192 4", "grpc rich 8192 32",
-		"grpc lean 100 4", "grpc lean 100 32", "grpc rich 100 4", "grpc rich 100 32",
-		"http lean 8192 4", "http lean 8192 32", "http rich 8192 4", "http rich 8192 32",
-		"http lean 100 32", "http rich 100 32",
-	}
-	for _, config := range []string{"nop", "file"} {
-		for _, l := range loads {
-			if b.short && !strings.HasPrefix(l, "grpc lean 8192 4") || b.short && strings.HasSuffix(l, "32") {
-				continue
-			}
-			list = append(list, againstCollector(config, l))
-		}
-	}
-	return list, nil
-}
-
-func againstCollector(config, l string) cell {
-	f := strings.Fields(l)
-	flags := fmt.Sprintf("--protocol %s --shape %s --batch %s --conns %s", f[0], f[1], f[2], f[3])
-	c := cell{
-		name: config + " " + l,
-		arms: []arm{
-			{"collector", serve(setup{collector: "scripts/measure/collector-" + config + ".yaml"}, flags)},
-			{"mira", serve(setup{}, flags)},
-		},
-		shown: []string{recordsPerCPU, recordsPerSec},
-	}
-	bound := 1.0
-	switch {
-	case config == "file":
-		bound = 4
-		c.goals = append(c.goals, goal{arm: "mira", figure: recordsPerSec, ratio: true, least: true, bound: bound})
-	case f[1] == "rich" && f[2] == "8192":
-		bound = 1.1
-	}
-	c.goals = append(c.goals, goal{arm: "mira", figure: recordsPerCPU, ratio: true, least: true, bound: bound})
-	return c
-}
-
-// ab compares two servers given as words: NAME=value before the binary, flags behind it.
-func ab(b *bench) (list []cell, err error) {
-	first, err := parseSetup(b.a)
-	if err != nil {
-		return nil, err
-	}
-	second, err := parseSetup(b.b)
-	if err != nil {
-		return nil, err
-	}
-	for flags := range strings.SplitSeq(b.loads, ";") {
-		list = append(list, cell{
-			name:  strings.TrimSpace(flags),
-			arms:  []arm{{"A " + b.a, serve(first, flags)}, {"B " + b.b, serve(second, flags)}},
-			shown: []string{recordsPerCPU, recordsPerSec, ackP50, ackP99, peakMiB},
-		})
-	}
-	return list, nil
-}
-
-func parseSetup(text string) (s setup, err error) {
-	words := strings.Fields(text)
-	for len(words) > 0 && strings.Contains(words[0], "=") && !strings.HasPrefix(words[0], "-") {
-		s.env, words = append(s.env, words[0]), words[1:]
-	}
-	if len(words) == 0 {
-		return s, fmt.Errorf("%q names no binary", text)
-	}
-	s.binary, s.flags = words[0], words[1:]
-	return s, nil
 }

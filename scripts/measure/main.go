@@ -24,11 +24,13 @@ type bench struct {
 	bin    string
 	dir    string // where data directories are made
 	out    string // where results go; "": nowhere
+	doc    string // the document that quotes them; "": none
 	rounds int
 	length time.Duration // of one load
 	warm   time.Duration // of one warm-up
 	short  bool
 	cells  *regexp.Regexp // the cells wanted
+	weak   string         // the mira without barriers, where it was built
 
 	a, b, loads string // of the experiment ab
 }
@@ -55,9 +57,17 @@ func run(args []string) error {
 		return err
 	}
 	var errs []error
+	var all []*result
 	for _, e := range wanted {
-		errs = append(errs, b.carryOut(e))
+		r, err := b.carryOut(e)
+		if err != nil {
+			errs = append(errs, err)
+		}
+		if r != nil {
+			all = append(all, r)
+		}
 	}
+	errs = append(errs, table(os.Stdout, all))
 	return errors.Join(errs...)
 }
 
@@ -75,9 +85,10 @@ func parse(args []string) (*bench, []*experiment, error) {
 	f.StringVar(&b.bin, "bin", "bin", "`directory` of mira, loadgen and the Collector")
 	f.StringVar(&b.dir, "dir", "", "make data directories in this `directory` (default: the system's temporary one)")
 	f.StringVar(&b.out, "out", "scripts/measure/results", "write results to this `directory`; a short form writes none")
+	f.StringVar(&b.doc, "document", "MEASUREMENTS.md", "bring the figures in this `file` up to date with the results")
 	f.IntVar(&b.rounds, "rounds", 8, "rounds; every round runs every arm once")
 	f.DurationVar(&b.length, "for", 10*time.Second, "length of one load")
-	f.DurationVar(&b.warm, "warm", 3*time.Second, "length of a warm-up")
+	f.DurationVar(&b.warm, "warm", 2*time.Second, "length of a warm-up")
 	f.BoolVar(&b.short, "short", false, "a look, not a result: one round of a second, few arms")
 	cells := f.String("cells", "", "only the cells whose name this `expression` matches")
 	f.StringVar(&b.a, "a", "bin/mira", "first server of ab: [NAME=value]... binary [flags]")
@@ -124,42 +135,45 @@ func choose(names []string) (list []*experiment, err error) {
 	return list, nil
 }
 
-// carryOut runs one experiment and publishes what it found.
-func (b *bench) carryOut(e *experiment) error {
+// carryOut runs one experiment and writes what it found.
+func (b *bench) carryOut(e *experiment) (*result, error) {
 	cells, err := e.cells(b)
 	if err != nil {
-		return fmt.Errorf("%s: %w", e.name, err)
+		return nil, fmt.Errorf("%s: %w", e.name, err)
 	}
-	res := b.newResult(e)
+	r := b.newResult(e)
 	for _, c := range cells {
 		if !b.cells.MatchString(c.name) {
 			continue
 		}
-		rounds, err := b.repeat(e.name, &c)
-		res.add(&c, rounds, err)
+		rounds, err := b.repeat(e.name, &c, r.Rounds)
+		r.add(&c, rounds, err)
 	}
-	res.print(os.Stdout)
 	if b.out == "" || b.short {
-		return res.failed()
+		return r, r.failed()
 	}
-	return errors.Join(res.failed(), res.write(filepath.Join(b.out, e.name+".json")))
+	err = r.write(filepath.Join(b.out, e.name+".json"))
+	if err == nil && b.doc != "" {
+		err = document(b.doc, b.out)
+	}
+	return r, errors.Join(r.failed(), err)
 }
 
 // repeat runs the rounds of a cell. It stops at the first error: what came before it is no result.
-func (b *bench) repeat(name string, c *cell) (rounds [][]sample, err error) {
-	for i := range b.rounds {
+func (b *bench) repeat(name string, c *cell, rounds int) (list [][]sample, err error) {
+	for i := range rounds {
 		round := make([]sample, len(c.arms))
 		for _, k := range order(i, len(c.arms)) {
-			fmt.Fprintf(os.Stderr, "%s: %s: round %d of %d: %s\n", name, c.name, i+1, b.rounds, c.arms[k].name)
+			fmt.Fprintf(os.Stderr, "%s: %s: round %d of %d: %s\n", name, c.name, i+1, rounds, c.arms[k].name)
 			at := time.Now()
 			s, err := c.arms[k].run(b)
 			if err != nil {
-				return rounds, fmt.Errorf("%s, %s: %w", c.name, c.arms[k].name, err)
+				return list, fmt.Errorf("%s, %s: %w", c.name, c.arms[k].name, err)
 			}
 			s.Arm, s.At = c.arms[k].name, at.UTC().Truncate(time.Second)
 			round[k] = s
 		}
-		rounds = append(rounds, round)
+		list = append(list, round)
 	}
-	return rounds, nil
+	return list, nil
 }

@@ -1,16 +1,16 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -50,16 +50,19 @@ type host struct {
 type finished struct {
 	Name   string     `json:"name"`
 	Error  string     `json:"error,omitempty"` // then there are no rows
+	Shown  []string   `json:"shown"`           // figures in the order of the table
 	Rows   []row      `json:"rows"`
 	Rounds [][]sample `json:"rounds"`
-
-	shown []string
 }
 
 func (b *bench) newResult(e *experiment) *result {
+	rounds := b.rounds
+	if e.rounds > 0 {
+		rounds = min(rounds, e.rounds)
+	}
 	return &result{
 		Experiment: e.name, Asks: e.asks, Seeds: e.seeds, Date: time.Now().UTC().Format(time.DateOnly),
-		Command: fmt.Sprintf("make measure EXPERIMENT=%s ROUNDS=%d", e.name, b.rounds), Rounds: b.rounds,
+		Command: fmt.Sprintf("make measure EXPERIMENT=%s ROUNDS=%d FOR=%s", e.name, rounds, b.length), Rounds: rounds,
 		Seconds: b.length.Seconds(), Short: b.short, Host: b.host(), Load: loadAverage(),
 	}
 }
@@ -70,8 +73,17 @@ func (b *bench) host() host {
 	return host{
 		Cores: runtime.NumCPU(), Kernel: unix.ByteSliceToString(u.Release[:]), FS: fileSystem(b.dir), Go: runtime.Version(),
 		Mira:   output(filepath.Join(b.bin, "mira"), "--version"),
-		Commit: output("git", "describe", "--always", "--dirty"),
+		Commit: commit(),
 	}
+}
+
+// commit names what was measured. Results that were just written do not make it another.
+func commit() string {
+	name := output("git", "rev-parse", "--short", "HEAD")
+	if output("git", "status", "--porcelain", "--", ".", ":!scripts/measure/results", ":!MEASUREMENTS.md") != "" {
+		name += "-dirty"
+	}
+	return name
 }
 
 // fileSystem names the kind of file system that dir is on.
@@ -81,14 +93,16 @@ func fileSystem(dir string) string {
 		return err.Error()
 	}
 	names := map[int64]string{0xef53: "ext4", 0x58465342: "xfs", 0x9123683e: "btrfs", 0x01021994: "tmpfs", 0x794c7630: "overlay"}
-	if name := names[int64(st.Type)]; name != "" {
+	if name := names[st.Type]; name != "" {
 		return name
 	}
 	return fmt.Sprintf("%#x", st.Type)
 }
 
 func output(name string, args ...string) string {
-	b, err := exec.Command(name, args...).Output()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	b, err := exec.CommandContext(ctx, name, args...).Output()
 	if err != nil {
 		return "unknown"
 	}
@@ -98,7 +112,7 @@ func output(name string, args ...string) string {
 
 // add takes the rounds of a cell, or why there are none.
 func (r *result) add(c *cell, rounds [][]sample, err error) {
-	f := finished{Name: c.name, Rounds: rounds, shown: c.shown}
+	f := finished{Name: c.name, Rounds: rounds, Shown: c.shown}
 	if err == nil {
 		f.Rows, err = c.judge(rounds)
 	}
@@ -106,6 +120,11 @@ func (r *result) add(c *cell, rounds [][]sample, err error) {
 		f.Error = err.Error()
 	}
 	r.Cells = append(r.Cells, f)
+	r.weigh()
+}
+
+// weigh tells how much of the machine others used.
+func (r *result) weigh() {
 	var others []float64
 	for _, f := range r.Cells {
 		for _, round := range f.Rounds {
@@ -116,6 +135,21 @@ func (r *result) add(c *cell, rounds [][]sample, err error) {
 	}
 	r.Others = median(others)
 	r.Shared = r.Others > quiet
+}
+
+// keep takes over the cells of an earlier result under the same conditions that were not run again.
+func (r *result) keep(old *result) {
+	was, is := old.Host, r.Host
+	was.Mira, is.Mira = "", "" // its version says dirty where only results were written
+	if was != is || old.Rounds != r.Rounds || old.Seconds != r.Seconds {
+		return
+	}
+	for _, f := range old.Cells {
+		if !slices.ContainsFunc(r.Cells, func(g finished) bool { return g.Name == f.Name }) {
+			r.Cells = append(r.Cells, f)
+		}
+	}
+	r.weigh()
 }
 
 // failed reports the cells without numbers. A missed goal is a result, no failure.
@@ -130,6 +164,9 @@ func (r *result) failed() error {
 }
 
 func (r *result) write(name string) error {
+	if old, err := readResult(name); err == nil {
+		r.keep(old)
+	}
 	b, err := json.MarshalIndent(r, "", " ")
 	if err != nil {
 		return err
@@ -138,62 +175,4 @@ func (r *result) write(name string) error {
 		return err
 	}
 	return os.WriteFile(name, append(b, '\n'), 0o644)
-}
-
-// print writes the figures that the cells show.
-func (r *result) print(out io.Writer) {
-	machine := "quiet"
-	if r.Shared {
-		machine = "SHARED"
-	}
-	fmt.Fprintf(out, "\n%s: %s\nseeds: %s\n%d rounds of %.4g s; machine %s: others used %.2f cores, load before %.2f\n\n",
-		r.Experiment, r.Asks, r.Seeds, r.Rounds, r.Seconds, machine, r.Others, r.Load)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "cell\tarm\tfigure\tmedian\tlow to high\tratio\tsigns\tgoal")
-	for _, f := range r.Cells {
-		if f.Error != "" {
-			fmt.Fprintf(w, "%s\tNO NUMBERS: %s\n", f.Name, f.Error)
-		}
-		for _, x := range f.Rows {
-			if f.shows(&x) {
-				fmt.Fprintf(w, "%s\t%s\n", f.Name, x.text())
-			}
-		}
-	}
-	w.Flush()
-}
-
-// shows reports whether a row is one for the table; the file has them all.
-func (f *finished) shows(x *row) bool {
-	for _, s := range f.shown {
-		if x.Figure == s || strings.HasPrefix(x.Figure, "stage ") && s == "stage" {
-			return true
-		}
-	}
-	return x.Goal != ""
-}
-
-func (x *row) text() string {
-	ratio, signs, goal := "", "", x.Goal
-	if x.Ratio != nil {
-		ratio, signs = fmt.Sprintf("%.3f (%.3f to %.3f)", x.Ratio.Median, x.Ratio.Low, x.Ratio.High), x.Ratio.Signs
-	}
-	switch {
-	case x.Missed:
-		goal += ", MISSED"
-	case goal != "":
-		goal += ", reached"
-	}
-	return fmt.Sprintf("%s\t%s\t%s\t%s to %s\t%s\t%s\t%s", x.Arm, x.Figure, number(x.Median), number(x.Low), number(x.High), ratio, signs, goal)
-}
-
-// number writes four digits, and no exponent.
-func number(v float64) string {
-	switch {
-	case v >= 1e6:
-		return fmt.Sprintf("%.3f M", v/1e6)
-	case v >= 1e4:
-		return fmt.Sprintf("%.1f k", v/1e3)
-	}
-	return fmt.Sprintf("%.4g", v)
 }

@@ -4,13 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -36,6 +33,13 @@ const (
 	framesPerGroup = "Exports per group"
 	recordsPerBlk  = "records per block"
 	meanSyncMicros = "mean log sync us"
+	idleShare      = "idle % of a core"
+	idleMiB        = "idle RSS MiB"
+	startMillis    = "start ms"
+	replayed       = "replayed MB/s"
+	earlyMiB       = "RSS MiB, first fifth"
+	lateMiB        = "RSS MiB, last fifth"
+	lateOverEarly  = "RSS of the last fifth over the first"
 )
 
 // warmUps bounds how often the load is repeated until the first block is out.
@@ -218,112 +222,4 @@ func (v *server) finish(s *sample, wire float64) error {
 	s.Figures[diskPerWire] = float64(stored) / wire
 	s.Figures[devicePerWire] = float64(written) / wire
 	return err
-}
-
-// idle is an arm that starts a server on an empty directory and leaves it alone.
-func idle(s setup) func(*bench) (sample, error) {
-	return func(b *bench) (sample, error) {
-		v, err := b.start(s)
-		if err != nil {
-			return sample{}, err
-		}
-		defer v.discard()
-		out := sample{Figures: map[string]float64{"start ms": float64(v.ready) / 1e6}}
-		time.Sleep(time.Second) // what a start leaves to do is not idling
-		began, err := processCPU(v.cmd.Process.Pid)
-		if err != nil {
-			return out, err
-		}
-		time.Sleep(b.length)
-		ended, err := processCPU(v.cmd.Process.Pid)
-		if err != nil {
-			return out, err
-		}
-		rss, err := residentBytes(v.cmd.Process.Pid)
-		out.Figures["idle % of a core"] = 100 * float64(ended-began) / float64(b.length)
-		out.Figures["idle RSS MiB"] = float64(rss) / (1 << 20)
-		return out, err
-	}
-}
-
-// replay is an arm that kills a server whose blocks are open and times the next start.
-func replay(records string) func(*bench) (sample, error) {
-	return func(b *bench) (sample, error) {
-		v, err := b.start(setup{flags: strings.Fields("--block-bytes 256MiB --ingest-memory 4GiB --block-age 1h")})
-		if err != nil {
-			return sample{}, err
-		}
-		defer v.discard()
-		r, err := b.load(v, "--batch 8192 --conns 6 --signals logs,traces,metrics --records "+records, 0)
-		if err != nil {
-			return sample{}, err
-		}
-		c, err := v.counters()
-		if err != nil {
-			return sample{}, err
-		}
-		v.end(syscall.SIGKILL)
-		if err := os.Remove(filepath.Join(v.dir, "mira.addr")); err != nil {
-			return sample{}, err
-		}
-		v.flags = nil
-		if err := v.prepare(b); err != nil {
-			return sample{}, err
-		}
-		if err := v.begin(); err != nil {
-			return sample{}, err
-		}
-		out := sample{Corpus: r.Corpus, Refused: r.Refusals, Figures: map[string]float64{}}
-		out.Figures["replayed MB/s"] = (c["mira_wal_bytes_total"]) / 1e6 / v.ready.Seconds()
-		_, err = v.stop()
-		return out, err
-	}
-}
-
-// stages is the time that the server has spent in each stage, by its name.
-type stages map[string]stage
-
-type stage struct {
-	Name  string  `json:"name"`
-	Kind  string  `json:"kind"` // cpu or wait
-	Count int64   `json:"count"`
-	Total float64 `json:"total_seconds"`
-	P99   float64 `json:"p99_seconds"`
-}
-
-// stages asks the server where its time went. An old one, and a Collector, cannot say.
-func (v *server) stages() (stages, error) {
-	if v.collector != "" {
-		return nil, nil
-	}
-	res, err := v.get("/debug/ingest?format=json&window=since_start")
-	if err != nil {
-		return nil, err
-	}
-	defer res.Body.Close()
-	if res.StatusCode != 200 {
-		_, err := io.Copy(io.Discard, res.Body)
-		return nil, err
-	}
-	var doc struct {
-		Stages []stage `json:"stages"`
-	}
-	if err := json.NewDecoder(res.Body).Decode(&doc); err != nil {
-		return nil, fmt.Errorf("/debug/ingest: %w", err)
-	}
-	m := stages{}
-	for _, s := range doc.Stages {
-		m[s.Name] = s
-	}
-	return m, nil
-}
-
-// stages adds how many seconds of each stage fell on a second of the load; of a stage that
-// computes, that is how many cores it kept busy.
-func (s *sample) stages(before, after stages, seconds float64) {
-	for name, a := range after {
-		if d := a.Total - before[name].Total; d > 0 {
-			s.Figures["stage "+name+" ("+a.Kind+"), s/s"] = d / seconds
-		}
-	}
 }

@@ -26,6 +26,7 @@ type View struct {
 // under the same name. Only when the last barrier fails, the name is there all the same, and
 // whether a power cut would take it away again nobody knows.
 func Write(fs vfs.FS, root string, id signal.BlockID, t *column.Table, o Options) (Info, error) {
+	fs = barriers(fs)
 	first, last := extent(t, id.Signal)
 	dir := filepath.Join(root, filepath.FromSlash(Info{ID: id, Min: first, Max: last}.Dir()))
 	if err := vfs.MkdirAll(fs, dir); err != nil {
