@@ -168,6 +168,7 @@ func againstCollector(config, l string) cell {
 	switch {
 	case config == "file":
 		bound = 4
+		c.shown = append(c.shown, settledPerSec, windowPerCPU)
 		c.goals = append(c.goals, goal{arm: "mira", figure: recordsPerSec, ratio: true, least: true, bound: bound})
 	case f[1] == "rich" && f[2] == "8192":
 		bound = 1.1

@@ -17,6 +17,7 @@ const (
 	wirePerCPU     = "wire MB per CPU-second"
 	windowPerCPU   = "records per CPU-second, to the last ack"
 	recordsPerSec  = "records/s"
+	settledPerSec  = "records/s, until nothing is owed"
 	wirePerSec     = "wire MB/s"
 	ackP50         = "ack p50 us"
 	ackP90         = "ack p90 us"
@@ -110,11 +111,18 @@ func serve(s setup, flags string) func(*bench) (sample, error) {
 		if err != nil {
 			return sample{}, err
 		}
+		if _, err := v.settle(); err != nil {
+			return sample{}, err
+		}
 		before, err := v.read()
 		if err != nil {
 			return sample{}, err
 		}
 		r, err := b.load(v, flags, b.length)
+		if err != nil {
+			return sample{}, err
+		}
+		owed, err := v.settle()
 		if err != nil {
 			return sample{}, err
 		}
@@ -124,12 +132,13 @@ func serve(s setup, flags string) func(*bench) (sample, error) {
 		}
 		out := sample{Corpus: r.Corpus, Refused: r.Refusals, Figures: map[string]float64{}}
 		out.fill(&r, before, after)
+		out.Figures[settledPerSec] = float64(r.Records) / (r.Seconds + owed.Seconds())
 		return out, v.finish(&out, warm+r.wire())
 	}
 }
 
-// warmUp loads the server until its first block is published, or twice where the load is too
-// small for that. It returns the bytes sent.
+// warmUp loads the server until its first block is published, or once where the load is too small
+// to fill one soon. It returns the bytes sent.
 func (b *bench) warmUp(v *server, flags string) (wire float64, err error) {
 	for range warmUps {
 		r, err := b.load(v, flags, b.warm)
@@ -152,15 +161,15 @@ func (b *bench) warmUp(v *server, flags string) (wire float64, err error) {
 // reading is what the server and the machine have counted so far.
 type reading struct {
 	at       time.Time
-	server   time.Duration // CPU time, with nothing left to do
+	server   time.Duration // CPU time
 	machine  time.Duration // busy time of all cores
 	counters map[string]float64
 	stages   stages
 }
 
-// read waits for the server to settle and reads everything.
+// read reads everything.
 func (v *server) read() (r reading, err error) {
-	if r.server, err = v.settle(); err != nil {
+	if r.server, err = processCPU(v.cmd.Process.Pid); err != nil {
 		return r, err
 	}
 	if r.machine, err = machineCPU(); err != nil {
@@ -177,11 +186,7 @@ func (v *server) read() (r reading, err error) {
 // fill computes the figures of a run between two readings.
 func (s *sample) fill(r *report, before, after reading) {
 	f := s.Figures
-	cpu := (after.server - before.server).Seconds()
-	if len(after.counters) == 0 {
-		cpu = r.Server.CPUSeconds // a Collector: to the last ack
-	}
-	n := float64(r.Records)
+	cpu, n := (after.server - before.server).Seconds(), float64(r.Records)
 	f[recordsPerCPU], f[wirePerCPU] = n/cpu, r.wire()/1e6/cpu
 	f[windowPerCPU] = n / r.Server.CPUSeconds
 	f[recordsPerSec], f[wirePerSec] = r.RecordsPerSecond, r.wire()/1e6/r.Seconds

@@ -230,26 +230,23 @@ func (v *server) get(path string) (*http.Response, error) {
 	return http.Get("http://" + v.addr["http"] + path)
 }
 
-// settle waits until the server has done what it still owed, and returns the CPU time that it has
-// used by then. A Collector is not waited for: what its queue holds is its own affair.
-func (v *server) settle() (time.Duration, error) {
-	const look, quiet = 200 * time.Millisecond, 2 * tick
+// settle waits until the server has done what it still owed, which is when it has been looked at
+// twice in a row and found idle, and returns how long that took. It does not wait for ever.
+func (v *server) settle() (owed time.Duration, err error) {
+	const look, looks, quiet = 100 * time.Millisecond, 600, tick
+	began := time.Now()
 	last, err := processCPU(v.cmd.Process.Pid)
-	if v.collector != "" {
-		return last, err
-	}
-	for range 50 {
-		if err != nil {
-			return 0, err
-		}
+	for n, idle := 0, 0; n < looks && idle < 2 && err == nil; n++ {
 		time.Sleep(look)
 		var now time.Duration
-		if now, err = processCPU(v.cmd.Process.Pid); now-last <= quiet {
-			break
+		now, err = processCPU(v.cmd.Process.Pid)
+		idle++
+		if now-last > quiet {
+			idle, owed = 0, time.Since(began)
 		}
 		last = now
 	}
-	return last, err
+	return owed, err
 }
 
 // freePorts returns addresses that were free a moment ago.
