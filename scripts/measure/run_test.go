@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -9,11 +10,14 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestMain lets the test's own binary be the mira and the loadgen of an experiment, by name.
@@ -252,6 +256,53 @@ func TestTheLogIsMeasuredInThisProcess(t *testing.T) {
 			t.Errorf("%s is %v", figure, s.Figures[figure])
 		}
 	}
+}
+
+func TestTheRingAnswersWhenBothAreDone(t *testing.T) {
+	r, err := newRing()
+	if err != nil {
+		t.Skip(err)
+	}
+	defer r.close()
+	f, err := os.Create(filepath.Join(t.TempDir(), "file"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	body := []byte{0, 'x', 'y'}
+	vec := []unix.Iovec{{Base: &body[0], Len: 1}, {Base: &body[1], Len: 2}}
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	defer preempt(unix.Gettid())()
+	for i := range 100 {
+		body[0] = byte(i)
+		if err := r.writeAndSync(f, vec, int64(3*i), 3); err != nil {
+			t.Fatal(err)
+		}
+		got := make([]byte, 3)
+		if _, err := f.ReadAt(got, int64(3*i)); err != nil || string(got) != string(body) {
+			t.Fatalf("write %d: the file has %q, %v, want %q", i, got, err, body)
+		}
+		if tail := *word(r.cq, r.params.CQ.Tail); tail != r.seenCQ {
+			t.Fatalf("write %d: %d answers, %d seen", i, tail, r.seenCQ)
+		}
+	}
+	if err := r.writeAndSync(f, vec, 0, 4); err == nil {
+		t.Error("a short write is taken for a whole one")
+	}
+}
+
+// preempt keeps sending a thread the signal by which the runtime preempts, until stopped.
+func preempt(thread int) (stop func()) {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil {
+			unix.Tgkill(os.Getpid(), thread, unix.SIGURG)
+		}
+	}()
+	return func() { cancel(); <-ended }
 }
 
 func TestEveryExperimentHasItsScript(t *testing.T) {

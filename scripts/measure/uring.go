@@ -163,12 +163,11 @@ func (r *ring) writeAndSync(f *os.File, vec []unix.Iovec, off int64, size int32)
 	fd := int32(f.Fd())
 	r.push(submission{Op: opWritev, Flags: linkNext, FD: fd, Off: uint64(off), Addr: uint64(uintptr(unsafe.Pointer(&vec[0]))), Len: uint32(len(vec))})
 	r.push(submission{Op: opFsync, FD: fd, Mode: fsyncDataSync, User: 1})
-	for submit := uintptr(2); ; submit = 0 {
-		_, _, errno := unix.Syscall6(sysEnter, uintptr(r.fd), submit, 2, enterGetEvents, 0, 0)
-		if errno == 0 {
-			break
-		}
-		if errno != unix.EINTR {
+	// A signal, such as the runtime sends to preempt, ends the wait early and without an error.
+	for atomic.LoadUint32(word(r.cq, r.params.CQ.Tail))-r.seenCQ < 2 {
+		left := r.next - atomic.LoadUint32(word(r.sq, r.params.SQ.Head))
+		_, _, errno := unix.Syscall6(sysEnter, uintptr(r.fd), uintptr(left), 2, enterGetEvents, 0, 0)
+		if errno != 0 && errno != unix.EINTR {
 			return os.NewSyscallError("io_uring_enter", errno)
 		}
 	}
