@@ -30,7 +30,7 @@ type CPU struct {
 
 const (
 	batch      = 8192     // records of a request: the SDKs' and Collectors' usual upper end, and loadgen's default
-	blockBytes = 64 << 20 // the server's default block-bytes
+	blockBytes = 32 << 20 // the server's default block-bytes
 )
 
 // measureCPU runs the server's own code over requests that are all different, for the time there
