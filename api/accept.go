@@ -27,7 +27,7 @@ func accepted(r *http.Request, forms ...string) (string, error) {
 			continue
 		}
 		for _, f := range forms {
-			if form == f || form == "*/*" || form == "application/*" {
+			if form == f || form == "*/*" || form == "application/*" && strings.HasPrefix(f, "application/") {
 				best, weight = f, q
 				break
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"mira/explain"
 	"mira/storage"
 	"mira/storage/query"
 	"mira/storage/signal"
@@ -16,9 +17,10 @@ import (
 // Options says where answers come from. Source is needed, all else may be left out.
 type Options struct {
 	Source  query.Source
-	Checks  func() []storage.Check // for /readyz; nil: always ready
-	Metrics func(io.Writer)        // writes the Prometheus text; nil: there is no /metrics
-	Status  func() any             // the document of /api/v1/status; nil: there is none
+	Checks  func() []storage.Check                // for /readyz; nil: always ready
+	Metrics func(io.Writer)                       // writes the Prometheus text; nil: there is no /metrics
+	Status  func() any                            // the document of /api/v1/status; nil: there is none
+	Ingest  func(sinceStart bool) *explain.Report // for /debug/ingest; nil: there is none
 	Logger  zerolog.Logger
 	Queries int // answered at the same time, others wait; 0: 16
 	Now     func() time.Time
@@ -45,6 +47,9 @@ func New(o Options) http.Handler {
 	}
 	if o.Status != nil {
 		s.routes["/api/v1/status"] = s.status
+	}
+	if o.Ingest != nil {
+		s.routes["/debug/ingest"] = s.ingest
 	}
 	return s
 }

@@ -7,6 +7,7 @@
 //	GET /api/v1/{logs|spans|points}   rows: JSON, NDJSON, OTLP protobuf, OTLP/JSON
 //	GET /api/v1/traces/{trace_id}     one trace: OTLP/JSON, OTLP protobuf
 //	GET /api/v1/status                one document about the server
+//	GET /debug/ingest                 what ingest is bound by: JSON, or a page
 //	GET /healthz /readyz /metrics     for probes and Prometheus
 //
 // An answer is made from the OTLP form of its rows, whatever its own form: a page is an Export

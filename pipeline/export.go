@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 // Export is one OTLP Export request whose payload has been checked: nothing about it can fail
@@ -17,6 +18,7 @@ type Export struct {
 	Tier     signal.Tier // how durable the records must be when Submit returns
 	Received time.Time   // arrival; the time of a record that has none of its own
 	Free     func()      // called exactly once, when Payload is no longer read; may be nil
+	Trip     *stage.Trip // its clock; Submit uses it until it returns; nil: not timed
 }
 
 func (e *Export) free() {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 // slotOverhead is what a reservation costs beside its payload, in bytes: the bookkeeping of an
@@ -182,7 +183,9 @@ func (g *gate) closeFullest() {
 
 // closeShard ends admission to s until its block is published.
 func (g *gate) closeShard(s *shard) {
-	s.full = true
+	if !s.full {
+		s.full, s.closed = true, stage.Now()
+	}
 	s.nudge()
 }
 

@@ -15,6 +15,7 @@ import (
 	"mira/storage/column"
 	"mira/storage/frame"
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 // Options say how a Pipeline works. Only Store is needed.
@@ -27,6 +28,7 @@ type Options struct {
 	AdmitWait  time.Duration // how long an Export may wait for room; 0: 5 s
 	Shards     int           // builders per signal; 0: two, and one more for every two CPUs beyond two
 	MaxColumns int           // see column.Options
+	Stages     *stage.Set    // counts how long blocks wait to be written; nil: nobody looks
 }
 
 func (o Options) withDefaults() Options {
@@ -76,16 +78,18 @@ const (
 
 // Pipeline moves Exports from the receivers to disk. It is safe for concurrent use.
 type Pipeline struct {
-	store   *storage.Store
-	logger  zerolog.Logger
-	columns column.Options
-	age     time.Duration
-	memory  int // bytes of columns at which a block is sealed, whatever came in
-	gate    *gate
-	counts  counts
-	stop    chan struct{}
-	done    sync.WaitGroup
-	closing sync.Once
+	store     *storage.Store
+	logger    zerolog.Logger
+	columns   column.Options
+	age       time.Duration
+	memory    int // bytes of columns at which a block is sealed, whatever came in
+	gate      *gate
+	counts    counts
+	stages    *stage.Set
+	perSignal int // shards
+	stop      chan struct{}
+	done      sync.WaitGroup
+	closing   sync.Once
 }
 
 // Open replays the log and returns a Pipeline that takes Exports. What the log held becomes
@@ -97,8 +101,8 @@ func Open(o Options) (*Pipeline, error) {
 	o = o.withDefaults()
 	p := &Pipeline{
 		store: o.Store, logger: o.Logger, age: o.BlockAge, memory: int(max(min(4*o.BlockBytes, o.Memory/2), minMemory)), columns: column.Options{MaxColumns: o.MaxColumns},
-		gate: &gate{budget: o.Memory, block: o.BlockBytes, wait: o.AdmitWait, idle: make(chan struct{})},
-		stop: make(chan struct{}),
+		gate:   &gate{budget: o.Memory, block: o.BlockBytes, wait: o.AdmitWait, idle: make(chan struct{})},
+		stages: o.Stages, perSignal: o.Shards, stop: make(chan struct{}),
 	}
 	left, err := p.replay()
 	if err != nil {
@@ -134,6 +138,7 @@ func (p *Pipeline) build(shards int, left []*rebuilt) {
 			p.gate.shards[r.id.Signal] = append(list, s)
 		}
 		s.block, s.sealed, s.full, s.bytes = r.id, &block.View{ID: r.id, Table: r.builder.Table()}, true, r.bytes
+		s.closed = stage.Now()
 		p.gate.used += r.bytes
 	}
 }
@@ -163,6 +168,7 @@ func (p *Pipeline) Submit(ctx context.Context, e Export) (Receipt, error) {
 		e.free()
 		return Receipt{}, p.refused(e.Signal, err)
 	}
+	e.Trip.Lap(stage.AdmitWait)
 	// From Logged on the slot belongs to its shard, which may recycle it before Append returns.
 	id := slot.id
 	slot.export = e
@@ -175,6 +181,7 @@ func (p *Pipeline) Submit(ctx context.Context, e Export) (Receipt, error) {
 		e.free()
 		return Receipt{}, p.refused(e.Signal, refuse(ErrUnavailable, 5*time.Second, "%w", err))
 	}
+	e.Trip.Lap(stage.Ack)
 	p.counts.stored(e.Signal, e.Records, len(e.Payload))
 	return Receipt{Block: id, Seq: seq, Tier: e.Tier}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"mira/storage/block"
 	"mira/storage/column"
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 // slot is a place reserved in a shard's open block. It is also the log's owner of the frame.
@@ -15,6 +16,7 @@ type slot struct {
 	id     signal.BlockID
 	bytes  int64
 	export Export
+	trip   stage.Trip // the shard's part of the way
 }
 
 var slots = sync.Pool{New: func() any { return new(slot) }}
@@ -33,7 +35,10 @@ func (t *slot) recycle() {
 
 // Logged takes the Export into its shard's queue. The log calls it in log order, before the
 // Export is acknowledged, so whoever looks after the acknowledgement finds the records.
-func (t *slot) Logged(uint64) {
+func (t *slot) Logged(_ uint64, taken, safe stage.Mark) {
+	t.export.Trip.LapAt(stage.LogQueue, taken)
+	t.export.Trip.Skip(safe)
+	t.trip = t.export.Trip.Fork()
 	s := t.shard
 	s.queueMu.Lock()
 	s.queue = append(s.queue, t)
@@ -52,6 +57,7 @@ type shard struct {
 	bytes   int64          // reserved in it
 	slots   int            // reservations not yet in the columns
 	full    bool           // takes no reservation until the block is published
+	closed  stage.Mark     // since when it is full
 	retired bool           // only here to publish what a run with more shards left behind
 
 	wake    chan struct{} // capacity 1: there is something to look at
@@ -136,7 +142,9 @@ func (s *shard) fillLocked() bool {
 		if s.born.IsZero() {
 			s.born = time.Now()
 		}
+		t.trip.Lap(stage.ShardQueue)
 		s.builder.Append(t.export.Payload, t.export.Received.UnixNano())
+		t.trip.Lap(stage.Columns)
 		t.export.free()
 		t.recycle()
 		batch[i] = nil
@@ -159,6 +167,7 @@ func (s *shard) seal() {
 // are acknowledged, so the only ways out are success and the end of the process.
 func (s *shard) publish(stop <-chan struct{}) {
 	start := time.Now()
+	s.p.stages.Observe(stage.SealWait, stage.At(start).Since(s.closed)) // nobody writes closed while it is full
 	const first, last = 100 * time.Millisecond, 5 * time.Second
 	for pause := first; ; pause = min(2*pause, last) {
 		err := s.p.store.Publish(s.sealed.ID, s.sealed.Table)

@@ -41,13 +41,19 @@ type Stats struct {
 	Budget  int64                  `json:"budget_bytes"`
 	Parked  int                    `json:"parked_exports"`
 	Queued  int64                  `json:"parked_bytes"`
+	Shards  int                    `json:"shards"`            // per signal
+	Flying  int                    `json:"in_flight_exports"` // parked, or admitted and not in the columns yet
 }
 
 // Stats returns the counts of now.
 func (p *Pipeline) Stats() Stats {
-	st := Stats{Signals: map[string]SignalStats{}, Budget: p.gate.budget}
+	st := Stats{Signals: map[string]SignalStats{}, Budget: p.gate.budget, Shards: p.perSignal}
 	p.gate.mu.Lock()
 	st.Used, st.Parked, st.Queued = p.gate.used, len(p.gate.parked), p.gate.queued
+	st.Flying = st.Parked
+	for _, s := range p.shards() {
+		st.Flying += s.slots
+	}
 	shards := p.gate.shards
 	p.gate.mu.Unlock()
 	for _, sig := range signal.All {

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 // MaxStreams is the most calls one gRPC connection may have open: above what SDKs and the
@@ -78,6 +79,8 @@ type Options struct {
 	// Creds secures the gRPC port. nil: plain text.
 	Creds credentials.TransportCredentials
 
+	// Stages times the Exports. nil: none is timed.
+	Stages *stage.Set
 	// Metrics is where the receiver's metrics go. nil: a set of its own, see Receiver.Metrics.
 	Metrics *metrics.Set
 	// Log gets a line for what is refused, rate-limited. The zero value is silent.

@@ -13,6 +13,7 @@ import (
 
 	"mira/pipeline"
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 // Sink is where checked Exports go; *pipeline.Pipeline is one.
@@ -113,6 +114,7 @@ type call struct {
 	wire      int // bytes received
 	decoded   int // bytes of protobuf
 	records   int
+	trip      stage.Trip
 }
 
 // submit checks the payload in l, hands it on and gives l up. A receipt with no block means
@@ -120,10 +122,12 @@ type call struct {
 func (r *Receiver) submit(ctx context.Context, c *call, l *load) (pipeline.Receipt, error) {
 	var err error
 	c.decoded = len(l.b)
+	c.trip = r.o.Stages.Begin(stage.At(c.start))
 	if c.records, err = check(wires[c.signal], l.b); err != nil || c.records == 0 {
 		l.drop()
 		return pipeline.Receipt{}, err
 	}
+	c.trip.Lap(stage.Check)
 	// The budget is held until the answer: parked Exports are what it is there to bound.
 	defer l.release()
 	return r.sink.Submit(ctx, pipeline.Export{
@@ -133,6 +137,7 @@ func (r *Receiver) submit(ctx context.Context, c *call, l *load) (pipeline.Recei
 		Tier:     c.tier,
 		Received: c.start,
 		Free:     l.free,
+		Trip:     &c.trip,
 	})
 }
 

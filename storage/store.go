@@ -17,6 +17,7 @@ import (
 	"mira/storage/column"
 	"mira/storage/frame"
 	"mira/storage/signal"
+	"mira/storage/stage"
 	"mira/storage/vfs"
 	"mira/storage/wal"
 )
@@ -35,6 +36,7 @@ type Options struct {
 	SegmentBytes int64          // see wal.Options
 	GroupRows    int            // see block.Options
 	MustExist    bool           // refuse a directory that is no data directory yet, instead of making it one
+	Stages       *stage.Set     // counts what the log and the blocks wait for; nil: nobody looks
 }
 
 // OpenRows returns the rows that are in the log but in no published block yet, as one View per
@@ -48,6 +50,7 @@ type Store struct {
 	node    uint32
 	logger  zerolog.Logger
 	options block.Options
+	stages  *stage.Set
 	lock    io.Closer
 	log     *wal.Log
 	next    atomic.Uint64 // the next block number
@@ -68,7 +71,8 @@ type Store struct {
 // directory as such are *UnsafeError.
 func Open(o Options) (*Store, error) {
 	s := &Store{
-		fs: o.FS, dir: o.Dir, logger: o.Logger, options: block.Options{GroupRows: o.GroupRows},
+		fs: o.FS, dir: o.Dir, logger: o.Logger, options: block.Options{GroupRows: o.GroupRows, Stages: o.Stages},
+		stages: o.Stages,
 		blocks: map[signal.BlockID]block.Info{},
 	}
 	if s.fs == nil {
@@ -118,7 +122,7 @@ func (s *Store) load(segmentBytes int64) error {
 	}
 	log, err := wal.Open(wal.Options{
 		FS: s.fs, Dir: filepath.Join(s.dir, walDir), Quarantine: filepath.Join(s.dir, quarantineDir, walDir),
-		SegmentBytes: segmentBytes, Floor: s.next.Load,
+		SegmentBytes: segmentBytes, Floor: s.next.Load, Stages: s.stages,
 	})
 	if err != nil {
 		return fmt.Errorf("open log: %w", err)
@@ -208,8 +212,10 @@ func (s *Store) Publish(id signal.BlockID, t *column.Table) error {
 	if err != nil {
 		return fmt.Errorf("publish block %s: %w", id, err)
 	}
+	began := stage.Now()
 	s.insert(info) // 3. queries see it
-	s.forget(id)   // 4. the log forgets it
+	s.stages.Observe(stage.Catalog, stage.Now().Since(began))
+	s.forget(id) // 4. the log forgets it
 	return nil
 }
 
@@ -265,6 +271,9 @@ func (s *Store) Close() error {
 	}
 	return errors.Join(err, s.lock.Close())
 }
+
+// LogStats returns the counts of the log alone, which costs next to nothing.
+func (s *Store) LogStats() wal.Stats { return s.log.Stats() }
 
 // Stats is a count of what the store holds and did.
 type Stats struct {

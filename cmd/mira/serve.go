@@ -17,10 +17,12 @@ import (
 	"google.golang.org/grpc"
 
 	"mira/api"
+	"mira/explain"
 	"mira/pipeline"
 	"mira/receiver"
 	"mira/storage"
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 // serveCommand runs the server until ctx ends.
@@ -62,6 +64,8 @@ type server struct {
 	c        config
 	logger   zerolog.Logger
 	started  time.Time
+	stages   *stage.Set
+	watch    *explain.Watch
 	store    *storage.Store
 	pipeline *pipeline.Pipeline
 	receiver *receiver.Receiver
@@ -110,8 +114,8 @@ func serve(ctx context.Context, c config, logger zerolog.Logger, stdout io.Write
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
-	s := &server{c: c, logger: logger, started: time.Now(), failed: make(chan error, 3)}
-	store, err := storage.Open(storage.Options{Dir: c.dataDir, Logger: logger, SegmentBytes: int64(c.segmentBytes)})
+	s := &server{c: c, logger: logger, started: time.Now(), failed: make(chan error, 3), stages: new(stage.Set)}
+	store, err := storage.Open(storage.Options{Dir: c.dataDir, Logger: logger, SegmentBytes: int64(c.segmentBytes), Stages: s.stages})
 	if err != nil {
 		return err
 	}
@@ -130,6 +134,8 @@ func serve(ctx context.Context, c config, logger zerolog.Logger, stdout io.Write
 		return err
 	}
 	defer s.pipeline.Close()
+	s.watch = explain.New(explain.Sources{Stages: s.stages, Usage: cpuUsage, State: s.state, Settings: s.settings()})
+	defer s.watch.Close()
 	if err := s.start(l); err != nil {
 		return err
 	}
@@ -149,6 +155,7 @@ func (s *server) open() (err error) {
 	s.pipeline, err = pipeline.Open(pipeline.Options{
 		Store: s.store, Logger: s.logger, BlockBytes: int64(s.c.blockBytes), BlockAge: s.c.blockAge,
 		Memory: int64(s.c.ingestMemory), AdmitWait: s.c.admitWait, Shards: s.c.shards,
+		Stages: s.stages,
 	})
 	return err
 }
@@ -165,7 +172,7 @@ func (s *server) start(l listeners) error {
 	r, err := receiver.New(s.pipeline, receiver.Options{
 		MaxRequestBytes: int(s.c.maxRequestBytes), Durability: signal.Tier(s.c.durability), StrongestDurability: signal.Tier(s.c.durability),
 		AdmitWait: s.c.admitWait, H2C: s.c.h2c, Reflection: s.c.reflection,
-		CORS: receiver.CORS{Origins: s.c.corsOrigins}, Log: s.logger,
+		CORS: receiver.CORS{Origins: s.c.corsOrigins}, Log: s.logger, Stages: s.stages,
 	})
 	if err != nil {
 		return err
@@ -174,7 +181,7 @@ func (s *server) start(l listeners) error {
 	s.grpc = r.NewGRPC()
 	go func() { s.ended("OTLP/gRPC", s.grpc.Serve(l.grpc)) }()
 	otlp, rest := r.NewHTTP(), api.New(api.Options{
-		Source: s.store, Checks: s.checks, Metrics: s.writeMetrics, Status: s.status, Logger: s.logger,
+		Source: s.store, Checks: s.checks, Metrics: s.writeMetrics, Status: s.status, Ingest: s.watch.Report, Logger: s.logger,
 	})
 	if l.api == nil {
 		s.serveHTTP("HTTP", l.http, both(otlp, rest))

@@ -8,6 +8,7 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
+	"mira/explain"
 	"mira/pipeline"
 	"mira/storage"
 	"mira/storage/signal"
@@ -96,6 +97,7 @@ func (s *server) writeMetrics(w io.Writer) {
 		{"mira_disk_free_bytes", float64(st.Free)},
 		{"mira_ingest_budget_bytes", float64(in.Budget)},
 		{"mira_ingest_budget_used_bytes", float64(in.Used)},
+		{"mira_ingest_in_flight_exports", float64(in.Flying)},
 		{"mira_ingest_parked_bytes", float64(in.Queued)},
 		{"mira_ingest_parked_exports", float64(in.Parked)},
 		{"mira_wal_bytes_total", float64(st.Log.Bytes)},
@@ -105,6 +107,7 @@ func (s *server) writeMetrics(w io.Writer) {
 		{"mira_wal_poisoned", gauge(st.Log.Poisoned)},
 		{"mira_wal_refused_frames_total", float64(st.Log.Refused)},
 		{"mira_wal_segments", float64(st.Log.Segments)},
+		{"mira_wal_unsynced_bytes", float64(st.Log.Unsynced)},
 		{"mira_wal_sync_seconds_total", st.Log.SyncTime.Seconds()},
 		{"mira_wal_syncs_total", float64(st.Log.Syncs)},
 	} {
@@ -128,8 +131,31 @@ func (s *server) writeMetrics(w io.Writer) {
 			fmt.Fprintf(w, "%s{signal=%q} %g\n", m.name, sig, m.value)
 		}
 	}
+	s.watch.WritePrometheus(w)
 	s.receiver.Metrics().WritePrometheus(w)
 	metrics.WriteProcessMetrics(w)
+}
+
+// state is what the watch marks.
+func (s *server) state() explain.State {
+	in, log := s.pipeline.Stats(), s.store.LogStats()
+	st := explain.State{Gauges: explain.Gauges{
+		BudgetUsed: in.Used, Budget: in.Budget, Parked: in.Parked, InFlight: in.Flying, Unsynced: log.Unsynced,
+	}}
+	for _, n := range in.Signals {
+		st.Records += n.Records
+		st.Exports += n.Exports
+		st.Bytes += n.Bytes
+		st.Gauges.OpenBlockAge = max(st.Gauges.OpenBlockAge, n.OpenAge.Seconds())
+	}
+	return st
+}
+
+// settings are those that a verdict may speak of.
+func (s *server) settings() explain.Settings {
+	return explain.Settings{
+		BlockBytes: int64(s.c.blockBytes), Shards: s.pipeline.Stats().Shards, IngestMemory: int64(s.c.ingestMemory), Durability: s.c.durability.String(),
+	}
 }
 
 func gauge(on bool) float64 {

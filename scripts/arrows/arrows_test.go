@@ -21,21 +21,23 @@ const root, module = "../..", "mira/"
 // the list may not be at all: a new package is a decision.
 var arrows = map[string]string{
 	"storage/signal": "",
+	"storage/stage":  "",
 	"storage/vfs":    "",
 	"storage/otlp":   "",
 	"scripts/arrows": "",
 
 	"storage/frame":       "storage/signal",
-	"storage/wal":         "storage/frame storage/signal storage/vfs",
+	"storage/wal":         "storage/frame storage/signal storage/stage storage/vfs",
 	"storage/column":      "storage/signal storage/otlp",
-	"storage/block":       "storage/column storage/signal storage/vfs",
-	"storage":             "storage/wal storage/frame storage/block storage/column storage/signal storage/vfs",
+	"storage/block":       "storage/column storage/signal storage/stage storage/vfs",
+	"storage":             "storage/wal storage/frame storage/block storage/column storage/signal storage/stage storage/vfs",
 	"storage/query":       "storage storage/block storage/column storage/otlp storage/signal",
 	"storage/storagetest": "storage/vfs",
 
-	"pipeline": "storage storage/block storage/column storage/frame storage/signal",
-	"receiver": "pipeline storage/otlp storage/signal",
-	"api":      "storage/query storage storage/block storage/column storage/otlp pipeline storage/signal",
+	"pipeline": "storage storage/block storage/column storage/frame storage/signal storage/stage",
+	"receiver": "pipeline storage/otlp storage/signal storage/stage",
+	"explain":  "storage/stage",
+	"api":      "storage/query storage storage/block storage/column storage/otlp explain pipeline storage/signal",
 	"cmd/mira": "*",
 
 	"cmd/internal/doctor": "cmd/internal/corpus storage/otlp storage/column storage/block storage/signal storage/vfs",

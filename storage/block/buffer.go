@@ -88,7 +88,7 @@ func (e *encoder) buffer(raw []byte, squeeze bool) {
 		size := uint64(len(raw))
 		e.body = binary.LittleEndian.AppendUint64(e.body, size)
 		if squeeze {
-			e.body = compressor.EncodeAll(raw, e.body)
+			e.body = e.codec.compress(e.body, raw)
 		}
 		if gone := len(e.body) - at - 8; !squeeze || gone >= len(raw)-len(raw)/16 {
 			binary.LittleEndian.PutUint64(e.body[at:], stored)
@@ -104,7 +104,7 @@ func (e *encoder) buffer(raw []byte, squeeze bool) {
 func (e *encoder) worthwhile(data []byte) bool {
 	const sample = 1 << 13
 	data = data[:min(len(data), sample)]
-	e.raw = compressor.EncodeAll(data, e.raw[:0])
+	e.raw = e.codec.compress(e.raw[:0], data)
 	return len(e.raw) < len(data)-len(data)/8
 }
 

@@ -13,11 +13,13 @@ import (
 
 	"mira/storage/column"
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 // Options says how to write a block. The zero value is good.
 type Options struct {
-	GroupRows int // rows of a row group, rounded up to a multiple of 64, at most 1 << 20; 0: 65536
+	GroupRows int        // rows of a row group, rounded up to a multiple of 64, at most 1 << 20; 0: 65536
+	Stages    *stage.Set // counts the time that encoding, compressing and writing take; nil: nobody looks
 }
 
 // maxGroupRows bounds what a Reader allocates for one column of one row group.
@@ -51,6 +53,7 @@ func Encode(w io.Writer, id signal.BlockID, t *column.Table, o Options) (Info, e
 	if err != nil {
 		return Info{}, err
 	}
+	began := stage.Now()
 	e := encoders.Get().(*encoder)
 	defer e.release()
 	e.begin(w)
@@ -67,6 +70,12 @@ func Encode(w io.Writer, id signal.BlockID, t *column.Table, o Options) (Info, e
 	if e.err != nil {
 		return Info{}, e.err
 	}
+
+	took := stage.Now().Since(began) - e.to.took
+	codec := min(e.codec.total(), took)
+	o.Stages.Observe(stage.Compress, codec)
+	o.Stages.Observe(stage.FileWrite, e.to.took)
+	o.Stages.Observe(stage.Encode, took-codec)
 
 	i := Info{ID: id, Bytes: e.at}
 	i.Min, i.Max = extent(t, id.Signal)
@@ -92,7 +101,10 @@ type encoder struct {
 	meta meta
 	file *bufio.Writer // into hash and the file
 	hash hash.Hash
-	err  error // the first one that file gave
+	to   clocked // the file
+	err  error   // the first one that file gave
+
+	codec timing
 
 	at      int64 // bytes written
 	dicts   []message
@@ -115,8 +127,9 @@ var encoders = sync.Pool{New: func() any {
 // begin makes the encoder ready for a new file.
 func (e *encoder) begin(w io.Writer) {
 	e.hash.Reset()
-	e.file.Reset(io.MultiWriter(e.hash, w))
-	e.err, e.at = nil, 0
+	e.to = clocked{w: w}
+	e.file.Reset(io.MultiWriter(e.hash, &e.to))
+	e.err, e.at, e.codec = nil, 0, timing{}
 	e.dicts, e.groups, e.sums = e.dicts[:0], e.groups[:0], e.sums[:0]
 	e.open()
 }
@@ -130,6 +143,7 @@ func (e *encoder) open() {
 // release gives the encoder to the next block.
 func (e *encoder) release() {
 	e.file.Reset(nil)
+	e.to = clocked{}
 	encoders.Put(e)
 }
 
@@ -165,6 +179,7 @@ func (e *encoder) dictionary(id int64, d *column.Dict) {
 // group writes the rows from..to.
 func (e *encoder) group(fields []field, from, to int) {
 	e.open()
+	e.codec.next(to - from)
 	for i := range fields {
 		e.column(&fields[i], from, to)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"mira/storage/column"
 	"mira/storage/signal"
+	"mira/storage/stage"
 	"mira/storage/vfs"
 )
 
@@ -34,6 +35,7 @@ func Write(fs vfs.FS, root string, id signal.BlockID, t *column.Table, o Options
 	}
 	temp := filepath.Join(dir, id.Stem()+TempSuffix)
 	i, err := writeTemp(fs, temp, id, t, o)
+	synced := stage.Now()
 	if err == nil {
 		err = fs.Rename(temp, filepath.Join(root, filepath.FromSlash(i.Path())))
 	}
@@ -44,6 +46,7 @@ func Write(fs vfs.FS, root string, id signal.BlockID, t *column.Table, o Options
 	if err := fs.SyncDir(dir); err != nil {
 		return Info{}, fmt.Errorf("make name of block %s durable: %w", id, err)
 	}
+	o.Stages.Observe(stage.Rename, stage.Now().Since(synced))
 	return i, nil
 }
 
@@ -55,7 +58,9 @@ func writeTemp(fs vfs.FS, temp string, id signal.BlockID, t *column.Table, o Opt
 	}
 	i, err := Encode(&tail{file: f}, id, t, o)
 	if err == nil {
+		began := stage.Now()
 		err = f.Sync()
+		o.Stages.Observe(stage.FileSync, stage.Now().Since(began))
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr

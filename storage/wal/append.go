@@ -3,13 +3,15 @@ package wal
 import (
 	"mira/storage/frame"
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 // Owner learns that its frame is in the log.
 type Owner interface {
 	// Logged is called by the committer, in log order, once the frame is as durable as its tier
-	// asks and before Append returns. All frames wait for it, so it must be quick.
-	Logged(seq uint64)
+	// asks and before Append returns. All frames wait for it, so it must be quick. taken is when
+	// the committer took the frame into its group, safe when the group was as durable as it is.
+	Logged(seq uint64, taken, safe stage.Mark)
 }
 
 // waiter is a frame in the queue and the goroutine parked behind it.

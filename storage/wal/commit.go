@@ -7,6 +7,7 @@ import (
 
 	"mira/storage/frame"
 	"mira/storage/signal"
+	"mira/storage/stage"
 )
 
 const (
@@ -28,7 +29,7 @@ func (l *Log) run() {
 		case <-l.flush.C:
 			l.armed = false
 			l.begin()
-			l.sync() //nolint:errcheck // it has poisoned the log, and nobody waits
+			l.syncFrames() //nolint:errcheck // it has poisoned the log, and nobody waits
 		case <-l.closing:
 			l.begin()
 			l.commit(l.take())
@@ -91,7 +92,10 @@ func (l *Log) commit(batch []*waiter) {
 		n := l.fitting(batch)
 		if n == 0 {
 			need := int64(frame.Size(len(batch[0].frame.Payload)))
-			if err := l.rotate(need); err != nil {
+			taken := l.at
+			err := l.rotate(need)
+			l.at = taken // a new segment is part of the write that needs it
+			if err != nil {
 				l.refuse(batch[:1], err) // what comes behind may be small enough
 				batch = batch[1:]
 				continue
@@ -133,13 +137,17 @@ func (l *Log) write(group []*waiter) {
 	}
 	s.end += size
 	l.record(group, size)
+	taken := l.at
+	l.at = stage.Now()
+	l.o.Stages.Observe(stage.LogWrite, l.at.Since(taken))
+	l.o.Stages.Group(int64(len(group)), size)
 	if err := l.secure(group); err != nil {
 		l.refuse(group, err)
 		return
 	}
 	for _, w := range group {
 		if w.owner != nil {
-			w.owner.Logged(w.seq)
+			w.owner.Logged(w.seq, taken, l.at)
 		}
 	}
 	for _, w := range group {
@@ -178,6 +186,7 @@ func (l *Log) record(group []*waiter, size int64) {
 	l.stats.Groups++
 	l.stats.Frames += uint64(len(group))
 	l.stats.Bytes += uint64(size)
+	l.stats.Unsynced += size
 	var last signal.BlockID
 	for _, w := range group {
 		if id := w.frame.Block; id != last {
@@ -192,7 +201,7 @@ func (l *Log) record(group []*waiter, size int64) {
 func (l *Log) secure(group []*waiter) error {
 	for _, w := range group {
 		if w.tier != signal.Buffered {
-			return l.sync()
+			return l.syncFrames()
 		}
 	}
 	if !l.armed {
@@ -202,12 +211,20 @@ func (l *Log) secure(group []*waiter) error {
 	return nil
 }
 
-// sync syncs the active segment. An error poisons the log.
-func (l *Log) sync() error {
+// syncFrames syncs the active segment for the frames in it.
+func (l *Log) syncFrames() error {
+	began := l.at
+	err := l.sync(began)
+	l.o.Stages.Observe(stage.LogSync, l.at.Since(began))
+	return err
+}
+
+// sync syncs the active segment, beginning now. An error poisons the log.
+func (l *Log) sync(began stage.Mark) error {
 	s := l.active
-	began := time.Now()
 	err := s.file.Sync()
-	took := time.Since(began)
+	l.at = stage.Now()
+	took := l.at.Since(began)
 	if err != nil {
 		return l.fail(fmt.Errorf("sync %s: %w", s.path, err))
 	}
@@ -218,6 +235,7 @@ func (l *Log) sync() error {
 	l.stats.Syncs++
 	l.stats.SyncTime += took
 	l.stats.LastSync = took
+	l.stats.Unsynced = 0
 	return nil
 }
 
@@ -228,7 +246,11 @@ func (l *Log) disarm() {
 }
 
 // begin notes that the disk is at work, for whoever looks for a stall.
-func (l *Log) begin() { l.busy.Store(time.Now().UnixNano()) }
+func (l *Log) begin() {
+	now := time.Now()
+	l.busy.Store(now.UnixNano())
+	l.at = stage.At(now)
+}
 
 // refuse answers the frames with err.
 func (l *Log) refuse(group []*waiter, err error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"mira/storage/signal"
+	"mira/storage/stage"
 	"mira/storage/vfs"
 )
 
@@ -25,6 +26,7 @@ type Options struct {
 	Window       time.Duration // how long a group of batched frames may wait for company; 0: 2 ms
 	FlushEvery   time.Duration // how long a buffered frame may stay unsynced; 0: 250 ms
 	Floor        func() uint64 // the next block number; goes into every segment's header; nil: what the frames say. The committer calls it: it must not wait
+	Stages       *stage.Set    // counts writes, syncs, groups and trims; nil: nobody looks
 }
 
 func (o Options) withDefaults() Options {
@@ -76,9 +78,10 @@ type Log struct {
 	// The committer's own; before Start the opener's.
 	number  uint64 // highest segment number ever seen
 	active  *segment
-	batch   []*waiter // the array that swaps with queue
-	heads   []byte    // frame headers of one group
-	vec     [][]byte  // headers and payloads of one group
+	batch   []*waiter  // the array that swaps with queue
+	heads   []byte     // frame headers of one group
+	vec     [][]byte   // headers and payloads of one group
+	at      stage.Mark // when the step before this one ended
 	company *time.Timer
 	flush   *time.Timer
 	armed   bool // flush is running
@@ -205,6 +208,7 @@ type Stats struct {
 	Refused               uint64        // frames whose Append returned an error of the disk
 	Syncs                 uint64        // of segments, for frames
 	SyncTime, LastSync    time.Duration // all syncs, and the last one
+	Unsynced              int64         // bytes written since the last one
 	TrimErrors            uint64        // renames and directory syncs of retiring segments that failed
 	Segments, Spares      int           // live, and kept for reuse
 	LiveBytes             int64         // size of the live segments' files

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"mira/storage/frame"
+	"mira/storage/stage"
 )
 
 // Start makes the log ready for Append: it ends the last segment where its last whole frame
@@ -144,7 +145,7 @@ func (l *Log) seal() error {
 		return l.Err()
 	}
 	s.end += markSize
-	return l.sync()
+	return l.sync(stage.Now())
 }
 
 // abandon gives up the active segment after a failed write: what the write left is cut off, so
@@ -162,6 +163,7 @@ func (l *Log) abandon(cause error) error {
 	l.disarm()
 	l.active = nil
 	l.mu.Lock()
+	l.stats.Unsynced = 0
 	s.size = s.end
 	l.mu.Unlock()
 	l.leave(s)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"mira/storage/signal"
+	"mira/storage/stage"
 	"mira/storage/vfs"
 )
 
@@ -13,6 +14,8 @@ import (
 // needed. Segments all of whose blocks are released are retired: renamed, durably, so that they
 // can never be replayed, and kept for reuse. A damaged segment goes to the quarantine instead.
 func (l *Log) Release(ids ...signal.BlockID) {
+	began := stage.Now()
+	defer func() { l.o.Stages.Observe(stage.Trim, stage.Now().Since(began)) }()
 	l.mu.Lock()
 	for _, s := range l.live {
 		for _, id := range ids {

@@ -15,6 +15,7 @@ import (
 
 	"mira/storage/frame"
 	"mira/storage/signal"
+	"mira/storage/stage"
 	"mira/storage/vfs"
 	"mira/storage/wal"
 )
@@ -173,7 +174,7 @@ type told struct {
 	seqs []uint64
 }
 
-func (o *told) Logged(seq uint64) {
+func (o *told) Logged(seq uint64, _, _ stage.Mark) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.seqs = append(o.seqs, seq)
