@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"go.yaml.in/yaml/v3"
 
+	"mira/explain"
 	"mira/storage"
 	"mira/storage/query"
 )
@@ -366,6 +367,7 @@ func TestEveryPathAndParameterIsInTheContract(t *testing.T) {
 	}
 	h := New(Options{
 		Source: sample(t), Metrics: func(io.Writer) {}, Status: func() any { return nil },
+		Ingest: func(bool) *explain.Report { return new(explain.Report) },
 	}).(*server)
 	for path := range h.routes {
 		if doc.Paths[path]["get"] == nil {
@@ -378,7 +380,7 @@ func TestEveryPathAndParameterIsInTheContract(t *testing.T) {
 			t.Errorf("%s of openapi.yaml: got %s", path, res.Status)
 		}
 	}
-	for _, name := range []string{"start", "end", "filter", "limit", "cursor", "order", "columns", "trace_id"} {
+	for _, name := range []string{"start", "end", "filter", "limit", "cursor", "order", "columns", "trace_id", "format", "window"} {
 		if !bytes.Contains(b, []byte("name: "+name+"\n")) {
 			t.Errorf("parameter %s is not in openapi.yaml", name)
 		}

@@ -11,6 +11,7 @@ type Report struct {
 	WindowSeconds float64 `json:"window_seconds"`
 	Cores         int     `json:"cores"`
 	CPUSeconds    float64 `json:"cpu_seconds"`           // of this process
+	CPUWait       float64 `json:"cpu_wait_seconds"`      // threads were ready and had no CPU; 0: unknown
 	MachineBusy   float64 `json:"machine_busy_fraction"` // of all CPUs, by whatever process; 0: unknown
 	GCFraction    float64 `json:"gc_cpu_fraction"`       // of CPUSeconds
 	Records       int64   `json:"records"`
@@ -44,8 +45,8 @@ type Stage struct {
 	P50   float64    `json:"p50_seconds"`
 	P99   float64    `json:"p99_seconds"`
 	Max   float64    `json:"max_seconds"`
-	// Share is Total over CPUSeconds for a stage of the CPU, and over WindowSeconds for one that
-	// waits: there it is how many were waiting, on average.
+	// Share is Total over CPUSeconds for a stage of the CPU, less what its threads were ready and
+	// had no CPU. For one that waits it is Total over WindowSeconds: how many waited, on average.
 	Share float64 `json:"share"`
 }
 
@@ -81,20 +82,28 @@ type Settings struct {
 // seconds makes seconds of nanoseconds.
 func seconds[T ~int64 | ~uint64](ns T) float64 { return float64(ns) / 1e9 }
 
-// fill makes the stage table.
+// fill makes the stage table. Total is by the clock on the wall, and where more threads are ready
+// than there are CPUs, that is more than was worked: all of them are taken to wait alike.
 func (r *Report) fill(s *stage.Snapshot) {
+	worked := ratio(r.CPUSeconds, r.CPUSeconds+r.CPUWait)
+	sum := 0.0
 	for _, name := range stage.All {
 		c := &s.Stages[name]
 		line := Stage{
 			Name: name.String(), Kind: name.Kind(), Count: c.Count(), Total: seconds(c.Sum),
 			P50: seconds(c.Quantile(.5)), P99: seconds(c.Quantile(.99)), Max: seconds(c.Max()),
 		}
-		whole := r.WindowSeconds
+		line.Share = ratio(line.Total, r.WindowSeconds)
 		if line.Kind == stage.CPU {
-			whole = r.CPUSeconds
+			line.Share = ratio(line.Total*worked, r.CPUSeconds)
+			sum += line.Share
 		}
-		line.Share = ratio(line.Total, whole)
 		r.Stages = append(r.Stages, line)
+	}
+	for i := range r.Stages {
+		if r.Stages[i].Kind == stage.CPU {
+			r.Stages[i].Share /= max(sum, 1) // there is no more than all of it
+		}
 	}
 	r.Groups = Groups{Count: s.GroupFrames.Count(), FramesP99: s.GroupFrames.Quantile(.99)}
 	r.Groups.Frames = ratio(float64(s.GroupFrames.Sum), float64(r.Groups.Count))

@@ -23,6 +23,7 @@ type Sources struct {
 // Usage is the CPU time since some start.
 type Usage struct {
 	Process             time.Duration
+	Ready               time.Duration // of the process's threads: ready to run, and without a CPU; 0: unknown
 	Machine, MachineAll time.Duration // of all CPUs: busy, and busy or not; 0: unknown
 }
 
@@ -160,6 +161,7 @@ func between(from, to *mark) *Report {
 		Records: to.state.Records - from.state.Records, Exports: to.state.Exports - from.state.Exports, Bytes: to.state.Bytes - from.state.Bytes,
 		LagP90: seconds(lag.Quantile(.9)),
 	}
+	r.CPUWait = max(to.usage.Ready-from.usage.Ready, 0).Seconds()
 	r.MachineBusy = ratio(seconds(to.usage.Machine-from.usage.Machine), seconds(to.usage.MachineAll-from.usage.MachineAll))
 	r.GCFraction = min(ratio(to.gc-from.gc, r.CPUSeconds), 1)
 	r.fill(&stages)
