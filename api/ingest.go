@@ -59,8 +59,8 @@ td,th{padding:.1em .8em;text-align:right}td:first-child,th:first-child{text-alig
 <h1>Ingest</h1>
 `)
 	fmt.Fprintf(b, "<p><strong>%s</strong></p>\n", html.EscapeString(r.Verdict))
-	fmt.Fprintf(b, "<p>In %.1f s: %d records in %d Exports, %s; %.2f of %d cores busy, garbage collection %s of that; threads that were ready waited %s for a CPU. The log made %d groups of %.1f Exports and %s.</p>\n",
-		r.WindowSeconds, r.Records, r.Exports, size(float64(r.Bytes)), perWindow(r), r.Cores, percent(r.GCFraction), duration(r.CPUWait),
+	fmt.Fprintf(b, "<p>In %.1f s: %d records in %d Exports, %s; %.2f of %d cores busy, garbage collection %s of that; the stages were working %s of their time. The log made %d groups of %.1f Exports and %s.</p>\n",
+		r.WindowSeconds, r.Records, r.Exports, size(float64(r.Bytes)), perWindow(r), r.Cores, percent(r.GCFraction), percent(r.OnCPU),
 		r.Groups.Count, r.Groups.Frames, size(r.Groups.Bytes))
 	b.WriteString("<table><tr><th>stage</th><th>kind</th><th>count</th><th>total</th><th>p50</th><th>p99</th><th>max</th><th>share</th></tr>\n")
 	for _, s := range r.Stages {

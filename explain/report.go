@@ -11,7 +11,7 @@ type Report struct {
 	WindowSeconds float64 `json:"window_seconds"`
 	Cores         int     `json:"cores"`
 	CPUSeconds    float64 `json:"cpu_seconds"`           // of this process
-	CPUWait       float64 `json:"cpu_wait_seconds"`      // threads were ready and had no CPU; 0: unknown
+	OnCPU         float64 `json:"on_cpu_fraction"`       // how much of the time in the stages of the CPU was work
 	MachineBusy   float64 `json:"machine_busy_fraction"` // of all CPUs, by whatever process; 0: unknown
 	GCFraction    float64 `json:"gc_cpu_fraction"`       // of CPUSeconds
 	Records       int64   `json:"records"`
@@ -45,8 +45,8 @@ type Stage struct {
 	P50   float64    `json:"p50_seconds"`
 	P99   float64    `json:"p99_seconds"`
 	Max   float64    `json:"max_seconds"`
-	// Share is Total over CPUSeconds for a stage of the CPU, less what its threads were ready and
-	// had no CPU. For one that waits it is Total over WindowSeconds: how many waited, on average.
+	// Share of a stage of the CPU is Total, as far as it was work, over CPUSeconds. For one that
+	// waits it is Total over WindowSeconds: how many waited, on average.
 	Share float64 `json:"share"`
 }
 
@@ -83,9 +83,9 @@ type Settings struct {
 func seconds[T ~int64 | ~uint64](ns T) float64 { return float64(ns) / 1e9 }
 
 // fill makes the stage table. Total is by the clock on the wall, and where more threads are ready
-// than there are CPUs, that is more than was worked: all of them are taken to wait alike.
+// than there are CPUs, that is more than was worked: all stages are taken to suffer alike.
 func (r *Report) fill(s *stage.Snapshot) {
-	worked := ratio(r.CPUSeconds, r.CPUSeconds+r.CPUWait)
+	r.OnCPU = s.OnCPU()
 	sum := 0.0
 	for _, name := range stage.All {
 		c := &s.Stages[name]
@@ -95,7 +95,7 @@ func (r *Report) fill(s *stage.Snapshot) {
 		}
 		line.Share = ratio(line.Total, r.WindowSeconds)
 		if line.Kind == stage.CPU {
-			line.Share = ratio(line.Total*worked, r.CPUSeconds)
+			line.Share = ratio(line.Total*r.OnCPU, r.CPUSeconds)
 			sum += line.Share
 		}
 		r.Stages = append(r.Stages, line)

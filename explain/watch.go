@@ -3,6 +3,7 @@ package explain
 import (
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"runtime/metrics"
 	"sync"
@@ -23,7 +24,6 @@ type Sources struct {
 // Usage is the CPU time since some start.
 type Usage struct {
 	Process             time.Duration
-	Ready               time.Duration // of the process's threads: ready to run, and without a CPU; 0: unknown
 	Machine, MachineAll time.Duration // of all CPUs: busy, and busy or not; 0: unknown
 }
 
@@ -57,9 +57,12 @@ type mark struct {
 	state  State
 }
 
-// beat is how long the sleeper sleeps: often enough to see a stall of a second ten times, and
-// rarely enough for an idle server to stay idle.
-const beat = 100 * time.Millisecond
+// beat is how long the sleeper sleeps: often enough to see a stall of a second ten times. While
+// nothing comes in it sleeps longer, for an idle server to be idle.
+const (
+	beat = 100 * time.Millisecond
+	slow = time.Second
+)
 
 // New starts a watch. Close ends it.
 func New(o Sources) *Watch {
@@ -77,8 +80,9 @@ func (w *Watch) Close() {
 
 func (w *Watch) run() {
 	defer close(w.done)
-	timer := time.NewTimer(beat)
+	timer := time.NewTimer(slow)
 	defer timer.Stop()
+	pause, frames := slow, w.o.Stages.Frames()
 	began, window := stage.Now(), stage.Now()
 	for {
 		select {
@@ -87,22 +91,25 @@ func (w *Watch) run() {
 		case <-timer.C:
 		}
 		now := stage.Now()
-		w.slept(now.Since(began) - beat)
+		w.slept(now.Since(began)-pause, pause)
 		if now.Since(window) >= Window {
 			window = now
 			w.turn()
 		}
+		pause = slow
+		if n := w.o.Stages.Frames(); n != frames {
+			pause, frames = beat, n
+		}
 		began = stage.Now()
-		timer.Reset(beat)
+		timer.Reset(pause)
 	}
 }
 
-// slept notes how late the sleeper was.
-func (w *Watch) slept(late time.Duration) {
-	const fade = 16 // the gauge loses a part of it with every beat: half of it in a second
+// slept notes how late the sleeper was after a pause.
+func (w *Watch) slept(late, pause time.Duration) {
 	w.lag.Observe(int64(late), 1)
-	old := w.recent.Load()
-	w.recent.Store(max(int64(late), old-old/fade))
+	old := float64(w.recent.Load())
+	w.recent.Store(max(int64(late), int64(old*math.Exp2(-pause.Seconds())))) // it halves in a second
 }
 
 // turn ends a window; the next one begins.
@@ -161,7 +168,6 @@ func between(from, to *mark) *Report {
 		Records: to.state.Records - from.state.Records, Exports: to.state.Exports - from.state.Exports, Bytes: to.state.Bytes - from.state.Bytes,
 		LagP90: seconds(lag.Quantile(.9)),
 	}
-	r.CPUWait = max(to.usage.Ready-from.usage.Ready, 0).Seconds()
 	r.MachineBusy = ratio(seconds(to.usage.Machine-from.usage.Machine), seconds(to.usage.MachineAll-from.usage.MachineAll))
 	r.GCFraction = min(ratio(to.gc-from.gc, r.CPUSeconds), 1)
 	r.fill(&stages)

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,28 +18,11 @@ func cpuUsage() explain.Usage {
 	if unix.Getrusage(unix.RUSAGE_SELF, &r) == nil {
 		u.Process = time.Duration(r.Utime.Nano() + r.Stime.Nano())
 	}
-	u.Ready = readyTime("/proc/self/task")
 	if b, err := os.ReadFile("/proc/stat"); err == nil {
 		line, _, _ := strings.Cut(string(b), "\n")
 		u.Machine, u.MachineAll = machineTime(line)
 	}
 	return u
-}
-
-// readyTime adds up how long the threads below dir were ready to run and had no CPU.
-func readyTime(dir string) (ready time.Duration) {
-	threads, err := os.ReadDir(dir)
-	if err != nil {
-		return 0
-	}
-	for _, t := range threads {
-		b, err := os.ReadFile(filepath.Join(dir, t.Name(), "schedstat"))
-		if fields := strings.Fields(string(b)); err == nil && len(fields) == 3 { // running, ready, how often
-			n, _ := strconv.ParseInt(fields[1], 10, 64) // what is no number counts as nothing
-			ready += time.Duration(n)
-		}
-	}
-	return ready
 }
 
 // machineTime reads the first line of /proc/stat: what all CPUs have done since the boot.

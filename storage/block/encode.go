@@ -57,6 +57,7 @@ func Encode(w io.Writer, id signal.BlockID, t *column.Table, o Options) (Info, e
 	e := encoders.Get().(*encoder)
 	defer e.release()
 	e.begin(w)
+	e.codec.set = o.Stages
 
 	e.preamble(fields, id)
 	for i, f := range dictionaries(nil, fields) {

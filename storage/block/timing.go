@@ -11,9 +11,15 @@ import (
 // around every buffer would cost more than all else that is measured together.
 const timedGroups = 4
 
+// largeBuffer is how many bytes keep the codec busy for a millisecond or so. One such buffer of
+// every row group tells how much of the time was work.
+const largeBuffer = 1 << 17
+
 // timing is how long the codec takes for one file.
 type timing struct {
+	set   *stage.Set
 	off   bool
+	done  bool          // this row group has been compared with its thread's clock
 	dicts time.Duration // of the dictionaries
 	rest  time.Duration // of the timed row groups
 	rows  int           // in all row groups
@@ -28,6 +34,7 @@ func (t *timing) next(rows int) {
 	}
 	t.off = t.group%timedGroups > 0
 	t.group++
+	t.done = false
 	t.rows += rows
 	if !t.off {
 		t.timed += rows
@@ -44,6 +51,11 @@ func (t *timing) total() time.Duration {
 
 // compress appends data as the codec makes it.
 func (t *timing) compress(dst, data []byte) []byte {
+	if !t.done && len(data) >= largeBuffer {
+		t.done = true
+		w := stage.StartWork()
+		defer func() { t.set.Worked(w) }()
+	}
 	if t.off {
 		return compressor.EncodeAll(data, dst)
 	}

@@ -10,6 +10,7 @@ import (
 type Set struct {
 	stages        [count]Histogram // nanoseconds
 	frames, bytes Histogram        // of the log's groups
+	worked, wall  atomic.Uint64    // nanoseconds; see Work
 
 	// Which Export is timed.
 	pending atomic.Uint64 // Exports since the last one that was
@@ -32,10 +33,19 @@ func (t *Set) Group(frames, bytes int64) {
 	}
 }
 
+// Frames returns how many frames the log has written.
+func (t *Set) Frames() uint64 {
+	if t == nil {
+		return 0
+	}
+	return t.frames.sum.Load()
+}
+
 // Snapshot is what a Set had counted at some time, or between two times.
 type Snapshot struct {
 	Stages                  [count]Counts // by Stage, in nanoseconds
 	GroupFrames, GroupBytes Counts
+	worked, wall            uint64
 }
 
 // Snapshot copies the counts of now.
@@ -49,6 +59,7 @@ func (t *Set) Snapshot() *Snapshot {
 	}
 	t.frames.Load(&s.GroupFrames)
 	t.bytes.Load(&s.GroupBytes)
+	s.worked, s.wall = t.worked.Load(), t.wall.Load()
 	return s
 }
 
@@ -59,6 +70,8 @@ func (s *Snapshot) Sub(earlier *Snapshot) {
 	}
 	s.GroupFrames.Sub(&earlier.GroupFrames)
 	s.GroupBytes.Sub(&earlier.GroupBytes)
+	s.worked -= earlier.worked
+	s.wall -= earlier.wall
 }
 
 const (
