@@ -8,7 +8,7 @@ import (
 
 	"github.com/rs/zerolog"
 
-	"mira/explain"
+	"mira/pipeline/explain"
 	"mira/storage"
 	"mira/storage/query"
 	"mira/storage/signal"

@@ -19,7 +19,7 @@ import (
 	"go.uber.org/goleak"
 	"go.yaml.in/yaml/v3"
 
-	"mira/explain"
+	"mira/pipeline/explain"
 	"mira/storage"
 	"mira/storage/query"
 )

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"mira/explain"
+	"mira/pipeline/explain"
 )
 
 const mediaHTML = "text/html"

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"mira/explain"
+	"mira/pipeline/explain"
 	"mira/storage/stage"
 )
 

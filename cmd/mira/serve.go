@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc"
 
 	"mira/api"
-	"mira/explain"
 	"mira/pipeline"
+	"mira/pipeline/explain"
 	"mira/receiver"
 	"mira/storage"
 	"mira/storage/signal"

@@ -8,8 +8,8 @@ import (
 
 	"github.com/VictoriaMetrics/metrics"
 
-	"mira/explain"
 	"mira/pipeline"
+	"mira/pipeline/explain"
 	"mira/storage"
 	"mira/storage/signal"
 )

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"mira/explain"
+	"mira/pipeline/explain"
 )
 
 func TestMetricsAreLinesThatPrometheusReads(t *testing.T) {
@@ -54,7 +54,7 @@ func TestIngestIsExplained(t *testing.T) {
 		t.Fatalf("got %d %s: %v", code, text, err)
 	}
 	if doc.Exports != 1 || doc.Records != 1 || doc.Verdict == "" || doc.CPUSeconds <= 0 || doc.Settings.Durability != "batched" ||
-		doc.Settings.Shards == 0 || doc.Settings.BlockBytes != 64<<20 || doc.Gauges.Budget != doc.Settings.IngestMemory {
+		doc.Settings.Shards == 0 || doc.Settings.BlockBytes != 32<<20 || doc.Gauges.Budget != doc.Settings.IngestMemory {
 		t.Errorf("got %+v", doc)
 	}
 	if code, text := r.get("/debug/ingest"); code != 200 || !strings.Contains(text, "log_sync") {

@@ -8,7 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"mira/explain"
+	"mira/pipeline/explain"
 )
 
 // cpuUsage returns the CPU time that this process and the machine have used.

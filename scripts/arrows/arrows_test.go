@@ -34,11 +34,11 @@ var arrows = map[string]string{
 	"storage/query":       "storage storage/block storage/column storage/otlp storage/signal",
 	"storage/storagetest": "storage/vfs",
 
-	"pipeline": "storage storage/block storage/column storage/frame storage/signal storage/stage",
-	"receiver": "pipeline storage/otlp storage/signal storage/stage",
-	"explain":  "storage/stage",
-	"api":      "storage/query storage storage/block storage/column storage/otlp explain pipeline storage/signal",
-	"cmd/mira": "*",
+	"pipeline":         "storage storage/block storage/column storage/frame storage/signal storage/stage",
+	"receiver":         "pipeline storage/otlp storage/signal storage/stage",
+	"pipeline/explain": "storage/stage",
+	"api":              "storage/query storage storage/block storage/column storage/otlp pipeline pipeline/explain storage/signal",
+	"cmd/mira":         "*",
 
 	"cmd/internal/doctor": "cmd/internal/corpus storage/otlp storage/column storage/block storage/signal storage/vfs",
 	"cmd/internal/corpus": "",                                                     // as loadgen
