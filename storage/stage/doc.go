@@ -10,6 +10,6 @@
 //	                                                                                        file_sync, rename ─────────────────────── catalog ─ trim
 //	├────────── of an Export ───────────┤├─ of a group ─────────┤├──── of an Export ──────┤├──── of a block ─────────────────────────────────────┤
 //
-// Groups and blocks are all timed. Of the Exports about one in eight is, and stands for those that
+// Groups and blocks are all timed, the codec in one row group of four. Of the Exports about one in eight is, and stands for those that
 // came since the last one: a reading of the clock costs as much as the rest of the work here.
 package stage
