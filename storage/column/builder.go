@@ -8,7 +8,7 @@ import (
 // Options bounds what a Builder keeps apart.
 type Options struct {
 	MaxColumns int // attribute columns; attributes beyond go to overflow. 0: 256
-	DictMax    int // distinct values of a dictionary-encoded string column. 0: 4096
+	DictMax    int // distinct values of a dictionary-encoded string column. 0: 16384
 }
 
 // A Builder turns the Exports of one block into columns. One goroutine at a time may use it;
@@ -40,7 +40,7 @@ func NewBuilder(s signal.Signal, o Options) *Builder {
 		o.MaxColumns = 256
 	}
 	if o.DictMax == 0 {
-		o.DictMax = 4096
+		o.DictMax = 16384
 	}
 	b := &Builder{o: o, names: make(map[string]bool)}
 	b.resource.init(b, LevelResource, "resource.", "attributes.")

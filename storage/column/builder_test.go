@@ -91,6 +91,24 @@ func TestReadersDoNotRaceWithAppend(t *testing.T) {
 	readers.Wait()
 }
 
+// TestDictionariesGrowWhereValuesComeBack checks both sides of the decision at a quarter.
+func TestDictionariesGrowWhereValuesComeBack(t *testing.T) {
+	const most = 4000
+	for every, kept := range map[int]bool{1: false, 2: true, 20: false, 7: true} { // every so many rows repeat a value
+		b := NewBuilder(signal.Logs, Options{DictMax: most})
+		for i := range most {
+			v := i
+			if i%every == every-1 && every > 1 {
+				v = 0
+			}
+			b.Append([]byte(wire(logs(withAttrs(attr("id", str(fmt.Sprint(v))))))), 0)
+		}
+		if c := b.Table().Column("attributes.id"); (c.Dict != nil) != kept {
+			t.Errorf("a repetition every %d rows: got a dictionary: %v, want %v", every, c.Dict != nil, kept)
+		}
+	}
+}
+
 func TestAColumnOfTooManyValuesBecomesPlain(t *testing.T) {
 	b := NewBuilder(signal.Logs, Options{DictMax: 100})
 	var want []string

@@ -173,12 +173,22 @@ func (s *series) bytes(row int, v []byte) {
 
 // insert appends a value that the dictionary lacks.
 func (s *series) insert(f fingerprint, v []byte) {
-	if at := s.dict.add(f, v); at >= 0 {
-		s.entry(at)
-		return
+	if s.promising() {
+		if at := s.dict.add(f, v); at >= 0 {
+			s.entry(at)
+			return
+		}
 	}
 	s.plain()
 	s.value(v)
+}
+
+// promising reports whether the dictionary should go on. Ten thousand users in a block are worth one:
+// their indices are a third of their names. Random ids are not, and show it early: when a dictionary
+// is a quarter full, an eighth more rows than it has values must have come.
+func (s *series) promising() bool {
+	n := s.dict.len()
+	return n != s.dict.max/4 || s.n >= n+n/8
 }
 
 // entry appends a value by its place in the dictionary.
