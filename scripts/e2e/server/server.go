@@ -230,7 +230,7 @@ var build = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	buildDir = dir
-	cmd := exec.Command("go", "build", "-o", dir+"/", "./cmd/mira", "./cmd/loadgen")
+	cmd := exec.Command("go", "build", "-pgo=off", "-o", dir+"/", "./cmd/mira", "./cmd/loadgen")
 	cmd.Dir = root
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
