@@ -35,6 +35,10 @@ func Advise(d *Ingest, wire float64) Advice {
 			d.busy()*float64(d.Cores), d.Cores, 1000*float64(d.Gauges.SchedulerLag))}
 	}
 	switch d.BoundBy {
+	case "admit_wait":
+		return adviseRoom(d)
+	case "machine", "scheduler":
+		return Advice{"cores", "other programs have the cores: give the server more, or move them (the clients too) away"}
 	case "log_queue", "log_write", "log_sync":
 		return adviseLog(d)
 	case "file_write", "file_sync", "rename", "trim":
@@ -43,12 +47,18 @@ func Advise(d *Ingest, wire float64) Advice {
 		return Advice{"shards", fmt.Sprintf(
 			"%d shards build blocks, each on one core at a time, while cores idle: more cores do not help, more --shards do", d.Settings.Shards)}
 	}
-	if d.Gauges.Budget > 0 && float64(d.Gauges.BudgetUsed) >= noBudget*float64(d.Gauges.Budget) {
+	return adviseClients(d)
+}
+
+// adviseRoom: Exports wait for room, either in the budget or in a block.
+func adviseRoom(d *Ingest) Advice {
+	if float64(d.Gauges.BudgetUsed) >= noBudget*float64(d.Gauges.Budget) {
 		return Advice{"ingest-memory", fmt.Sprintf(
 			"%s of the %s that may be unpublished are used and Exports wait for room, while cores idle: raise --ingest-memory",
 			size(float64(d.Gauges.BudgetUsed)), size(float64(d.Gauges.Budget)))}
 	}
-	return adviseClients(d)
+	return Advice{"shards", fmt.Sprintf(
+		"Exports wait while the blocks of all %d shards are being written, and cores idle: raise --shards", d.Settings.Shards)}
 }
 
 // adviseBusy: all cores work. First what they need not do.

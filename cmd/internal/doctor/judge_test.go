@@ -107,6 +107,8 @@ func TestAdviceIsTheOneSettingThatHelps(t *testing.T) {
 	f("blocks wait for the disk", 1, "data-dir", "faster", func(d *Ingest) { d.BoundBy = "file_sync" })
 	f("one codec works and the cores idle", 1, "shards", "more cores do not help", func(d *Ingest) { d.BoundBy = "compress" })
 	f("a full budget", 1, "ingest-memory", "raise", func(d *Ingest) { d.BoundBy, d.Gauges.BudgetUsed = "admit_wait", 1<<30-1 })
+	f("all blocks are being written", 1, "shards", "raise --shards", func(d *Ingest) { d.BoundBy = "admit_wait" })
+	f("the machine is others'", 1, "cores", "other programs", func(d *Ingest) { d.BoundBy = "machine" })
 	f("a full budget because of the codec", 1, "shards", "shards", func(d *Ingest) { d.BoundBy, d.Gauges.BudgetUsed = "compress", 1<<30 })
 }
 
