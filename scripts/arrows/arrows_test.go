@@ -40,7 +40,7 @@ var arrows = map[string]string{
 	"api":              "storage/query storage storage/block storage/column storage/otlp pipeline pipeline/explain storage/signal",
 	"cmd/mira":         "*",
 
-	"cmd/internal/doctor": "cmd/internal/corpus storage/otlp storage/column storage/block storage/signal storage/vfs",
+	"cmd/internal/doctor": "cmd/internal/corpus storage/otlp storage/column storage/block storage/signal storage/stage storage/vfs",
 	"cmd/internal/corpus": "",                                                     // as loadgen
 	"cmd/loadgen":         "cmd/internal/corpus",                                  // shares no code with the server, so that it cannot share its bugs
 	"scripts/measure":     "storage/frame storage/signal storage/vfs storage/wal", // the product from outside, and its log alone
@@ -50,9 +50,8 @@ var arrows = map[string]string{
 // through vfs.FS, which is what the tests can crash.
 var mayTouchDisk = []string{
 	"storage", "storage/vfs", "cmd/mira", "cmd/loadgen", "scripts/arrows", "scripts/measure",
-	"cmd/internal/doctor", // for the CPU clock of a thread
-	"storage/stage",       // for the CPU clock of a thread
-	"receiver",            // for os.ErrDeadlineExceeded, which is about sockets
+	"storage/stage", // for the CPU clock of a thread
+	"receiver",      // for os.ErrDeadlineExceeded, which is about sockets
 }
 
 // testOnly lists what belongs to tests: it is slow, or big, or an oracle that the product must

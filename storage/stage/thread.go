@@ -15,13 +15,13 @@ type Work struct {
 // holds for all stages of the CPU.
 func StartWork() Work {
 	w := Work{at: Now()}
-	w.thread, w.cpu = thread()
+	w.thread, w.cpu = Thread()
 	return w
 }
 
 // Worked ends the measurement. When the goroutine has changed its thread there is none.
 func (t *Set) Worked(w Work) {
-	id, cpu := thread()
+	id, cpu := Thread()
 	if t == nil || id == 0 || id != w.thread {
 		return
 	}

@@ -6,8 +6,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// thread returns the calling thread's id and the CPU time that it has used; 0 as id is unknown.
-func thread() (id int, cpu time.Duration) {
+// Thread returns the calling thread's id and the CPU time that it has used; 0 as id is unknown.
+func Thread() (id int, cpu time.Duration) {
 	var ts unix.Timespec
 	if unix.ClockGettime(unix.CLOCK_THREAD_CPUTIME_ID, &ts) != nil {
 		return 0, 0

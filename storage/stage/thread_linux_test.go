@@ -13,7 +13,7 @@ func TestWaitingIsNotWork(t *testing.T) {
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	id, cpu := thread()
+	id, cpu := Thread()
 	if id == 0 {
 		t.Fatal("no clock of a thread")
 	}

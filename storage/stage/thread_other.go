@@ -4,5 +4,5 @@ package stage
 
 import "time"
 
-// thread knows of no clock of a thread here.
-func thread() (id int, cpu time.Duration) { return 0, 0 }
+// Thread knows of no clock of a thread here.
+func Thread() (id int, cpu time.Duration) { return 0, 0 }
