@@ -60,7 +60,7 @@ td,th{padding:.1em .8em;text-align:right}td:first-child,th:first-child{text-alig
 `)
 	fmt.Fprintf(b, "<p><strong>%s</strong></p>\n", html.EscapeString(r.Verdict))
 	fmt.Fprintf(b, "<p>In %.1f s: %d records in %d Exports, %s; %.2f of %d cores busy, garbage collection %s of that; the stages were working %s of their time. The log made %d groups of %.1f Exports and %s.</p>\n",
-		r.WindowSeconds, r.Records, r.Exports, size(float64(r.Bytes)), perWindow(r), r.Cores, percent(r.GCFraction), percent(r.OnCPU),
+		r.WindowSeconds, r.Records, r.Exports, size(float64(r.Bytes)), r.Busy(), r.Cores, percent(r.GCFraction), percent(r.OnCPU),
 		r.Groups.Count, r.Groups.Frames, size(r.Groups.Bytes))
 	b.WriteString("<table><tr><th>stage</th><th>kind</th><th>count</th><th>total</th><th>p50</th><th>p99</th><th>max</th><th>share</th></tr>\n")
 	for _, s := range r.Stages {
@@ -89,14 +89,6 @@ func section(b *strings.Builder, title string, list ...string) {
 		fmt.Fprintf(b, "<tr><td>%s</td><td>%s</td></tr>\n", html.EscapeString(list[i]), html.EscapeString(list[i+1]))
 	}
 	b.WriteString("</table>\n")
-}
-
-// perWindow is how many cores were busy.
-func perWindow(r *explain.Report) float64 {
-	if r.WindowSeconds <= 0 {
-		return 0
-	}
-	return r.CPUSeconds / r.WindowSeconds
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }

@@ -21,7 +21,7 @@ const (
 // r but the two. The order of the questions is that of cause and effect: without a free core
 // everything waits, and a full budget has a cause behind it.
 func Judge(r *Report) (boundBy, verdict string) {
-	busy := ratio(r.CPUSeconds, r.WindowSeconds)
+	busy := r.Busy()
 	share := ratio(busy, float64(r.Cores))
 	switch {
 	case r.Exports == 0 && share < little && r.Gauges.Parked == 0:

@@ -82,6 +82,9 @@ type Settings struct {
 // seconds makes seconds of nanoseconds.
 func seconds[T ~int64 | ~uint64](ns T) float64 { return float64(ns) / 1e9 }
 
+// Busy returns how many cores the process used, on average.
+func (r *Report) Busy() float64 { return ratio(r.CPUSeconds, r.WindowSeconds) }
+
 // fill makes the stage table. Total is by the clock on the wall, and where more threads are ready
 // than there are CPUs, that is more than was worked: all stages are taken to suffer alike.
 func (r *Report) fill(s *stage.Snapshot) {
