@@ -30,17 +30,21 @@ var arrows = map[string]string{
 	"storage/wal":         "storage/frame storage/signal storage/stage storage/vfs",
 	"storage/column":      "storage/signal storage/otlp",
 	"storage/block":       "storage/column storage/signal storage/stage storage/vfs",
-	"storage":             "storage/wal storage/frame storage/block storage/column storage/signal storage/stage storage/vfs",
-	"storage/query":       "storage storage/block storage/column storage/otlp storage/signal",
+	"storage":             "storage/wal storage/frame storage/block storage/block/sidecar storage/column storage/signal storage/stage storage/vfs",
+	"storage/query":       "storage storage/block storage/block/sidecar storage/column storage/otlp storage/signal",
 	"storage/storagetest": "storage/vfs",
+
+	"storage/block/sidecar":   "storage/block storage/column storage/signal storage/stage storage/vfs",
+	"storage/query/aggregate": "storage/query storage/block storage/block/sidecar storage/column storage/otlp storage/signal",
 
 	"pipeline":         "storage storage/block storage/column storage/frame storage/signal storage/stage",
 	"receiver":         "pipeline storage/otlp storage/signal storage/stage",
 	"pipeline/explain": "storage/stage",
-	"api":              "storage/query storage storage/block storage/column storage/otlp pipeline pipeline/explain storage/signal",
+	"api":              "storage/query storage/query/aggregate storage storage/block storage/column storage/otlp pipeline pipeline/explain storage/signal",
 	"cmd/mira":         "*",
 
 	"cmd/internal/doctor": "cmd/internal/corpus storage/otlp storage/column storage/block storage/signal storage/stage storage/vfs",
+	"cmd/internal/demo":   "", // as loadgen
 	"cmd/internal/corpus": "",                                                     // as loadgen
 	"cmd/loadgen":         "cmd/internal/corpus",                                  // shares no code with the server, so that it cannot share its bugs
 	"scripts/measure":     "storage/frame storage/signal storage/vfs storage/wal", // the product from outside, and its log alone
