@@ -44,7 +44,7 @@ var arrows = map[string]string{
 	"cmd/mira":         "*",
 
 	"cmd/internal/doctor": "cmd/internal/corpus storage/otlp storage/column storage/block storage/signal storage/stage storage/vfs",
-	"cmd/internal/demo":   "", // as loadgen
+	"cmd/internal/demo":   "",                                                     // as loadgen
 	"cmd/internal/corpus": "",                                                     // as loadgen
 	"cmd/loadgen":         "cmd/internal/corpus",                                  // shares no code with the server, so that it cannot share its bugs
 	"scripts/measure":     "storage/frame storage/signal storage/vfs storage/wal", // the product from outside, and its log alone
