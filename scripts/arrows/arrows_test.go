@@ -43,7 +43,7 @@ var arrows = map[string]string{
 	"api":              "storage/query storage/query/aggregate storage storage/block storage/column storage/otlp pipeline pipeline/explain storage/signal",
 	"cmd/mira":         "*",
 
-	"cmd/internal/doctor": "cmd/internal/corpus storage/otlp storage/column storage/block storage/signal storage/stage storage/vfs",
+	"cmd/internal/doctor": "cmd/internal/corpus pipeline/explain storage/otlp storage/column storage/block storage/signal storage/stage storage/vfs",
 	"cmd/internal/demo":   "",                                                     // as loadgen
 	"cmd/internal/corpus": "",                                                     // as loadgen
 	"cmd/loadgen":         "cmd/internal/corpus",                                  // shares no code with the server, so that it cannot share its bugs

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"mira/pipeline/explain"
 	"mira/storage/vfs"
 )
 
@@ -51,76 +52,72 @@ func TestLargerWriteIsNeverExpectedToBeFaster(t *testing.T) {
 }
 
 // load is a server under load that has nothing to complain about: half of its cores are busy.
-func load(change func(*Ingest)) *Ingest {
-	d := &Ingest{
-		Window: 10, Cores: 2, CPU: 10, Records: 8192 * 1000, Exports: 1000, BoundBy: "client",
-		Stages: []Stage{
+func load(change func(*explain.Report)) *explain.Report {
+	d := &explain.Report{
+		WindowSeconds: 10, Cores: 2, CPUSeconds: 10, Records: 8192 * 1000, Exports: 1000, BoundBy: "client",
+		Groups: explain.Groups{Count: 500, Frames: 2},
+		Stages: []explain.Stage{
 			{Name: "check", Kind: "cpu", Share: 0.1},
 			{Name: "log_queue", Kind: "wait", Count: 1000, Share: 0.1},
 			{Name: "log_sync", Kind: "wait", Count: 500, Share: 0.3},
 			{Name: "columns", Kind: "cpu", Share: 0.25},
 			{Name: "compress", Kind: "cpu", Share: 0.5},
 		},
-		Gauges: Gauges{Budget: 1 << 30, BudgetUsed: 1 << 28}, Settings: Settings{Shards: 2, Durability: "sync"},
+		Gauges: explain.Gauges{Budget: 1 << 30, BudgetUsed: 1 << 28}, Settings: explain.Settings{Shards: 2, Durability: "sync"},
 	}
 	change(d)
 	return d
 }
 
 func TestAdviceIsTheOneSettingThatHelps(t *testing.T) {
-	f := func(name string, wire float64, want, says string, change func(*Ingest)) {
+	f := func(name string, wire float64, want, says string, change func(*explain.Report)) {
 		t.Helper()
 		a := Advise(load(change), wire)
 		if a.Setting != want || !strings.Contains(a.Why, says) {
 			t.Errorf("%s: got %q, %s; want %q with %q", name, a.Setting, a.Why, want, says)
 		}
 	}
-	f("nothing comes", 1, "", "ask again", func(d *Ingest) { d.Exports, d.Records = 0, 0 })
-	f("an empty document", 0, "", "ask again", func(d *Ingest) { *d = Ingest{} })
-	f("the clients are slow", 1, "connections", "waits for the clients", func(*Ingest) {})
-	f("the clients send little", 1, "batch", "hold 10 records", func(d *Ingest) { d.Records = 10 * d.Exports })
-	f("a verdict that is not known", 1, "connections", "clients", func(d *Ingest) { d.BoundBy = "gremlins" })
+	f("nothing comes", 1, "", "ask again", func(d *explain.Report) { d.Exports, d.Records = 0, 0 })
+	f("an empty document", 0, "", "ask again", func(d *explain.Report) { *d = explain.Report{} })
+	f("the clients are slow", 1, "connections", "waits for the clients", func(*explain.Report) {})
+	f("the clients send little", 1, "batch", "hold 10 records", func(d *explain.Report) { d.Records = 10 * d.Exports })
+	f("a verdict that is not known", 1, "connections", "clients", func(d *explain.Report) { d.BoundBy = "gremlins" })
 
-	f("all cores work", 1, "cores", "1.9 of 2 cores", func(d *Ingest) { d.CPU, d.BoundBy = 19, "compress" })
-	f("all cores work on small Exports", 1, "batch", "holds 100 records", func(d *Ingest) { d.CPU, d.Records = 19, 100*d.Exports })
-	f("all cores inflate", 6, "compression", "6.0 times", func(d *Ingest) {
-		d.CPU = 19
+	f("all cores work", 1, "cores", "1.9 of 2 cores", func(d *explain.Report) { d.CPUSeconds, d.BoundBy = 19, "compress" })
+	f("all cores work on small Exports", 1, "batch", "holds 100 records", func(d *explain.Report) { d.BoundBy, d.Records = "cpu", 100*d.Exports })
+	f("all cores inflate", 6, "compression", "6.0 times", func(d *explain.Report) {
+		d.BoundBy = "cpu"
 		for i := range d.Stages {
 			d.Stages[i].Share /= 2
 		}
 	})
-	f("compressed, but cheaply", 6, "cores", "more cores", func(d *Ingest) { d.CPU = 19 })
-	f("other programs have the cores", 1, "cores", "something else", func(d *Ingest) { d.BoundBy, d.Gauges.SchedulerLag = "compress", 0.02 })
+	f("compressed, but cheaply", 6, "cores", "more cores", func(d *explain.Report) { d.BoundBy = "columns" })
+	f("other programs have the cores", 1, "cores", "something else", func(d *explain.Report) { d.BoundBy, d.LagP90 = "scheduler", 0.02 })
 
-	f("a sync for nearly each Export", 1, "connections", "mira-durability: batched", func(d *Ingest) {
-		d.BoundBy = "log_sync"
-		d.Stages[2].Count = 900
+	f("a sync for nearly each Export", 1, "connections", "mira-durability: batched", func(d *explain.Report) {
+		d.BoundBy, d.Groups.Frames = "log_sync", 1.1
 	})
-	f("the same, batched already", 1, "connections", "more connections", func(d *Ingest) {
-		d.BoundBy, d.Settings.Durability = "log_sync", "batched"
-		d.Stages[2].Count = 900
+	f("the same, batched already", 1, "connections", "more connections", func(d *explain.Report) {
+		d.BoundBy, d.Settings.Durability, d.Groups.Frames = "log_sync", "batched", 1.1
 	})
-	f("a sync for many, and still bound by it", 1, "data-dir", "20 Exports share", func(d *Ingest) {
-		d.BoundBy = "log_queue"
-		d.Stages[2].Count = 50
+	f("a sync for many, and still bound by it", 1, "data-dir", "20 Exports share", func(d *explain.Report) {
+		d.BoundBy, d.Groups.Frames = "log_write", 20
 	})
-	f("blocks wait for the disk", 1, "data-dir", "faster", func(d *Ingest) { d.BoundBy = "file_sync" })
-	f("one codec works and the cores idle", 1, "shards", "more cores do not help", func(d *Ingest) { d.BoundBy = "compress" })
-	f("a full budget", 1, "ingest-memory", "raise", func(d *Ingest) { d.BoundBy, d.Gauges.BudgetUsed = "admit_wait", 1<<30-1 })
-	f("all blocks are being written", 1, "shards", "raise --shards", func(d *Ingest) { d.BoundBy = "admit_wait" })
-	f("the machine is others'", 1, "cores", "other programs", func(d *Ingest) { d.BoundBy = "machine" })
-	f("a full budget because of the codec", 1, "shards", "shards", func(d *Ingest) { d.BoundBy, d.Gauges.BudgetUsed = "compress", 1<<30 })
+	f("blocks wait for the disk", 1, "data-dir", "faster", func(d *explain.Report) { d.BoundBy = "file_sync" })
+	f("a full budget", 1, "ingest-memory", "raise", func(d *explain.Report) { d.BoundBy, d.Gauges.BudgetUsed = "admit_wait", 1<<30-1 })
+	f("all blocks are being written", 1, "shards", "raise --shards", func(d *explain.Report) { d.BoundBy = "admit_wait" })
+	f("the machine is others'", 1, "cores", "other programs", func(d *explain.Report) { d.BoundBy = "machine" })
 }
 
 func TestTopIsOfEachKind(t *testing.T) {
 	var names []string
-	for _, s := range load(func(*Ingest) {}).top(2) {
+	for _, s := range top(load(func(*explain.Report) {}), 2) {
 		names = append(names, s.Name)
 	}
 	if want := []string{"compress", "columns", "log_sync", "log_queue"}; !slices.Equal(names, want) {
 		t.Errorf("got %v, want %v", names, want)
 	}
-	if got := (&Ingest{}).top(3); len(got) > 0 {
+	if got := top(&explain.Report{}, 3); len(got) > 0 {
 		t.Errorf("of nothing: %v", got)
 	}
 }

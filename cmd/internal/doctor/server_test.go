@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"mira/pipeline/explain"
 )
 
 // document is an answer of GET /debug/ingest.
@@ -53,7 +55,7 @@ func TestServerIsAskedAndAdvised(t *testing.T) {
 		t.Fatal(err)
 	}
 	s := r.Server
-	if s == nil || s.Ingest == nil || s.Wire != 5 || s.Advice.Setting != "cores" || s.Ingest.stage("compress").P99 != 0.4 || s.Ingest.Settings.Procs != 4 {
+	if s == nil || s.Ingest == nil || s.Wire != 5 || s.Advice.Setting != "cores" || top(s.Ingest, 1)[0].P99 != 0.4 || s.Ingest.Settings.GOMAXPROCS != 4 {
 		t.Fatalf("got %+v", s)
 	}
 	var out bytes.Buffer
@@ -108,7 +110,7 @@ func TestStrangerAtTheDefaultAddressIsNoFailure(t *testing.T) {
 }
 
 func TestTextFitsIntoEightyColumns(t *testing.T) {
-	var d Ingest
+	var d explain.Report
 	if err := json.Unmarshal([]byte(document), &d); err != nil {
 		t.Fatal(err)
 	}

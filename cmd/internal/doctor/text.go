@@ -60,10 +60,10 @@ func (r *Report) textServer(w io.Writer) {
 		return
 	}
 	d := s.Ingest
-	field(w, "server", fmt.Sprintf("%s, the last %.0f s: %s", s.Addr, d.Window, d.Verdict))
-	for _, t := range d.top(3) {
+	field(w, "server", fmt.Sprintf("%s, the last %.0f s: %s", s.Addr, d.WindowSeconds, d.Verdict))
+	for _, t := range top(d, 3) {
 		if t.Share >= 0.005 {
-			fmt.Fprintf(w, "  %-11s %-4s %5.0f %%   p50 %-8s p99 %s\n", t.Name, t.Kind, 100*t.Share, t.P50, t.P99)
+			fmt.Fprintf(w, "  %-11s %-4s %5.0f %%   p50 %-8s p99 %s\n", t.Name, t.Kind, 100*t.Share, Seconds(t.P50), Seconds(t.P99))
 		}
 	}
 	if s.Advice.Setting == "" {
