@@ -21,6 +21,7 @@ type Options struct {
 	Metrics func(io.Writer)                       // writes the Prometheus text; nil: there is no /metrics
 	Status  func() any                            // the document of /api/v1/status; nil: there is none
 	Ingest  func(sinceStart bool) *explain.Report // for /debug/ingest; nil: there is none
+	Follow  func(signal.Signal) (Follower, error) // for the tails; nil: there are none
 	Logger  zerolog.Logger
 	Queries int // answered at the same time, others wait; 0: 16
 	Now     func() time.Time
@@ -48,11 +49,19 @@ func New(o Options) http.Handler {
 	if o.Status != nil {
 		s.routes["/api/v1/status"] = s.status
 	}
+	if o.Follow != nil {
+		for name, sig := range rowRoutes {
+			s.routes["/api/v1/"+name+"/tail"] = s.tail(sig)
+		}
+	}
 	if o.Ingest != nil {
 		s.routes["/debug/ingest"] = s.ingest
 	}
 	return s
 }
+
+// rowRoutes are the signals by what the paths call their rows.
+var rowRoutes = map[string]signal.Signal{"logs": signal.Logs, "spans": signal.Traces, "points": signal.Metrics}
 
 // handler answers a GET or HEAD request. What it returns as an error is sent as a problem, unless
 // the answer has been begun.

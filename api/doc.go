@@ -6,6 +6,7 @@
 //
 //	GET /api/v1/{logs|spans|points}   rows: JSON, NDJSON, OTLP protobuf, OTLP/JSON
 //	GET /api/v1/traces/{trace_id}     one trace: OTLP/JSON, OTLP protobuf
+//	GET /api/v1/{…}/tail              rows stored from now on: server-sent events
 //	GET /api/v1/status                one document about the server
 //	GET /debug/ingest                 what ingest is bound by: JSON, or a page
 //	GET /healthz /readyz /metrics     for probes and Prometheus

@@ -12,4 +12,7 @@
 // A shard fills one block at a time. From the moment a block is full until it is published the
 // shard takes no reservation, so the blocks of a shard follow each other in the log and at most
 // one of them is unpublished after a crash.
+//
+// A Follower sees every Export that reached the columns since it came, or is told how many rows it
+// missed: no shard ever waits for one.
 package pipeline

@@ -85,6 +85,7 @@ type Pipeline struct {
 	memory    int // bytes of columns at which a block is sealed, whatever came in
 	gate      *gate
 	counts    counts
+	feeds     [len(signal.All) + 1]*feed
 	stages    *stage.Set
 	perSignal int // shards
 	stop      chan struct{}
@@ -104,6 +105,7 @@ func Open(o Options) (*Pipeline, error) {
 		gate:   &gate{budget: o.Memory, block: o.BlockBytes, wait: o.AdmitWait, idle: make(chan struct{})},
 		stages: o.Stages, perSignal: o.Shards, stop: make(chan struct{}),
 	}
+	p.feeds = newFeeds(p.columns)
 	left, err := p.replay()
 	if err != nil {
 		return nil, err
@@ -237,6 +239,7 @@ func (p *Pipeline) Drain(ctx context.Context) error {
 // Close ends the pipeline's goroutines and waits for them. Call Drain first to leave no log behind.
 func (p *Pipeline) Close() {
 	p.gate.shut()
+	p.StopFollowing()
 	p.closing.Do(func() { close(p.stop) })
 	p.done.Wait()
 }

@@ -145,6 +145,7 @@ func (s *shard) fillLocked() bool {
 		t.trip.Lap(stage.ShardQueue)
 		s.builder.Append(t.export.Payload, t.export.Received.UnixNano())
 		t.trip.Lap(stage.Columns)
+		s.p.feeds[s.sig].offer(&t.export)
 		t.export.free()
 		t.recycle()
 		batch[i] = nil

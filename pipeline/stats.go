@@ -43,11 +43,15 @@ type Stats struct {
 	Queued  int64                  `json:"parked_bytes"`
 	Shards  int                    `json:"shards"`            // per signal
 	Flying  int                    `json:"in_flight_exports"` // parked, or admitted and not in the columns yet
+	Tails   int                    `json:"tails"`             // Followers
+	Missed  int64                  `json:"tail_dropped_rows"` // that Followers were too slow for
 }
 
 // Stats returns the counts of now.
 func (p *Pipeline) Stats() Stats {
 	st := Stats{Signals: map[string]SignalStats{}, Budget: p.gate.budget, Shards: p.perSignal}
+	feeds := p.feeds[signal.Logs].counts // of all signals
+	st.Tails, st.Missed = int(feeds.followers.Load()), feeds.missed.Load()
 	p.gate.mu.Lock()
 	st.Used, st.Parked, st.Queued = p.gate.used, len(p.gate.parked), p.gate.queued
 	st.Flying = st.Parked

@@ -182,6 +182,7 @@ func (s *server) start(l listeners) error {
 	go func() { s.ended("OTLP/gRPC", s.grpc.Serve(l.grpc)) }()
 	otlp, rest := r.NewHTTP(), api.New(api.Options{
 		Source: s.store, Checks: s.checks, Metrics: s.writeMetrics, Status: s.status, Ingest: s.watch.Report, Logger: s.logger,
+		Follow: func(sig signal.Signal) (api.Follower, error) { return s.pipeline.Follow(sig) },
 	})
 	if l.api == nil {
 		s.serveHTTP("HTTP", l.http, both(otlp, rest))
@@ -244,6 +245,7 @@ func (s *server) stop() error {
 	ctx, cancel := context.WithTimeout(context.Background(), s.c.shutdownTimeout)
 	defer cancel()
 	s.receiver.Drain()
+	s.pipeline.StopFollowing() // a tail would hold its server open
 	err := s.stopServers(ctx)
 	err = errors.Join(err, s.pipeline.Drain(ctx), s.store.RemoveAddress())
 	if err == nil {

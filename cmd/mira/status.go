@@ -100,6 +100,8 @@ func (s *server) writeMetrics(w io.Writer) {
 		{"mira_ingest_in_flight_exports", float64(in.Flying)},
 		{"mira_ingest_parked_bytes", float64(in.Queued)},
 		{"mira_ingest_parked_exports", float64(in.Parked)},
+		{"mira_tail_dropped_total", float64(in.Missed)},
+		{"mira_tails", float64(in.Tails)},
 		{"mira_wal_bytes_total", float64(st.Log.Bytes)},
 		{"mira_wal_frames_total", float64(st.Log.Frames)},
 		{"mira_wal_groups_total", float64(st.Log.Groups)},
