@@ -11,6 +11,7 @@ const (
 	mediaOTLPJSON = "application/json;otlp"
 	mediaNDJSON   = "application/x-ndjson"
 	mediaProtobuf = "application/x-protobuf"
+	mediaArrow    = "application/vnd.apache.arrow.stream"
 )
 
 // accepted chooses among the forms a resource has, of which the first is the default, by the
@@ -66,8 +67,11 @@ func mediaRange(entry string) (form string, q float64) {
 			}
 		}
 	}
-	if form == "application/ndjson" || form == "application/jsonl" {
+	switch form {
+	case "application/ndjson", "application/jsonl":
 		form = mediaNDJSON
+	case "text/*":
+		form = mediaEvents
 	}
 	return form, q
 }

@@ -166,7 +166,7 @@ func TestAcceptChoosesTheForm(t *testing.T) {
 		{"application/json;q=0.5, application/x-ndjson", 200, mediaNDJSON},
 		{"application/x-protobuf", 200, mediaProtobuf},
 		{"text/html", 406, "application/problem+json"},
-		{"application/vnd.apache.arrow.stream", 406, "application/problem+json"},
+		{"application/vnd.apache.arrow.stream", 200, mediaArrow},
 		{"application/json;q=0", 406, "application/problem+json"},
 		{";;;,,=", 406, "application/problem+json"},
 	} {

@@ -166,7 +166,7 @@ func (q *question) limit(v values, streams bool) error {
 		q.all = true
 		return nil
 	case text == "all":
-		return wrong("limit", "limit=all needs an answer that streams: Accept: %s", mediaNDJSON)
+		return wrong("limit", "limit=all needs an answer that streams: Accept: %s or %s", mediaNDJSON, mediaArrow)
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > maxLimit {

@@ -24,11 +24,11 @@ const (
 // records answers with rows of sig.
 func (s *server) records(sig signal.Signal) handler {
 	return func(w http.ResponseWriter, r *http.Request) error {
-		form, err := accepted(r, mediaJSON, mediaNDJSON, mediaProtobuf, mediaOTLPJSON)
+		form, err := accepted(r, mediaJSON, mediaNDJSON, mediaArrow, mediaProtobuf, mediaOTLPJSON)
 		if err != nil {
 			return err
 		}
-		q, err := parse(r, sig, s.Now(), form == mediaNDJSON)
+		q, err := parse(r, sig, s.Now(), form == mediaNDJSON || form == mediaArrow)
 		if err != nil {
 			return err
 		}
@@ -76,6 +76,8 @@ func (a *answer) send(form string) error {
 	switch form {
 	case mediaNDJSON:
 		return a.lines()
+	case mediaArrow:
+		return a.arrow()
 	case mediaProtobuf:
 		a.headers()
 		for _, c := range a.page.Chunks {

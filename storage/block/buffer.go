@@ -19,6 +19,9 @@ func (e *encoder) column(f *field, from, to int) {
 	n := to - from
 	e.node(n, c.Valid, from)
 	switch {
+	case e.plain && c.Index != nil:
+		e.spell(c, from, to)
+		return
 	case f.dict:
 		e.integers32(c.Index[from:to], f.width)
 		return
@@ -39,7 +42,7 @@ func (e *encoder) column(f *field, from, to int) {
 		e.buffer(e.raw, true)
 	case column.Fixed:
 		data := c.Data[from*c.Width : to*c.Width]
-		e.buffer(data, e.worthwhile(data))
+		e.buffer(data, !e.plain && e.worthwhile(data))
 	case column.List:
 		e.spans(c.Offsets[from : to+1])
 		e.column(&f.kids[0], int(c.Offsets[from]), int(c.Offsets[to]))
@@ -81,10 +84,13 @@ func (e *encoder) integers32(v []int32, width int) {
 }
 
 // buffer adds a buffer to the body: compressed if it is worth trying and gets smaller by a
-// sixteenth, as it is otherwise. An empty one has no bytes at all.
+// sixteenth, as it is otherwise. An empty one has no bytes at all. In a stream nothing is compressed
+// and no length stands before it.
 func (e *encoder) buffer(raw []byte, squeeze bool) {
 	at := len(e.body)
-	if len(raw) > 0 {
+	if e.plain {
+		e.body = append(e.body, raw...)
+	} else if len(raw) > 0 {
 		size := uint64(len(raw))
 		e.body = binary.LittleEndian.AppendUint64(e.body, size)
 		if squeeze {

@@ -106,6 +106,7 @@ type encoder struct {
 	err  error   // the first one that file gave
 
 	codec timing
+	plain bool // a Stream: no dictionaries, no compression, no sums
 
 	at      int64 // bytes written
 	dicts   []message
@@ -172,7 +173,7 @@ func (e *encoder) dictionary(id int64, d *column.Dict) {
 	e.node(d.Len(), nil, 0)
 	e.spans(d.Offsets)
 	e.buffer(d.Data[d.Offsets[0]:d.Offsets[d.Len()]], true)
-	batch := e.meta.batch(int64(d.Len()), e.nodes, e.buffers)
+	batch := e.meta.batch(int64(d.Len()), e.nodes, e.buffers, true)
 	header := e.meta.dictionaryBatch(id, batch)
 	e.dicts = append(e.dicts, e.sum(e.meta.message(headerDictionary, header, int64(len(e.body)))))
 }
@@ -184,7 +185,7 @@ func (e *encoder) group(fields []field, from, to int) {
 	for i := range fields {
 		e.column(&fields[i], from, to)
 	}
-	header := e.meta.batch(int64(to-from), e.nodes, e.buffers)
+	header := e.meta.batch(int64(to-from), e.nodes, e.buffers, true)
 	e.groups = append(e.groups, e.sum(e.meta.message(headerBatch, header, int64(len(e.body)))))
 }
 

@@ -177,8 +177,8 @@ var plainTypes = [...]byte{
 	column.List: typeList, column.Struct: typeStruct,
 }
 
-// batch writes a RecordBatch table.
-func (m meta) batch(rows int64, nodes []node, buffers []span) offset {
+// batch writes a RecordBatch table, of buffers that may be compressed or are not.
+func (m meta) batch(rows int64, nodes []node, buffers []span, compressed bool) offset {
 	m.StartVector(bufferSize, len(buffers), 8)
 	for i := len(buffers) - 1; i >= 0; i-- {
 		m.PrependInt64(buffers[i].size)
@@ -191,9 +191,12 @@ func (m meta) batch(rows int64, nodes []node, buffers []span) offset {
 		m.PrependInt64(nodes[i].rows)
 	}
 	counts := m.EndVector(len(nodes))
-	m.StartObject(2)
-	m.PrependInt8Slot(0, codecZstd, 0)
-	squeezed := m.EndObject()
+	var squeezed offset
+	if compressed {
+		m.StartObject(2)
+		m.PrependInt8Slot(0, codecZstd, 0)
+		squeezed = m.EndObject()
+	}
 	m.StartObject(5)
 	m.PrependInt64Slot(0, rows, 0)
 	m.PrependUOffsetTSlot(1, counts, 0)

@@ -235,7 +235,7 @@ func (l *level) newSlot(key []byte, kind Kind) *slot {
 		typ := kinds[kind].typ
 		s.init(typ, typ.width(), l.dictMax(typ))
 	}
-	s.name = l.b.name(l.prefix+s.key, kind)
+	s.name = freeName(l.b.names, l.prefix+s.key, kind)
 	l.slots = append(l.slots, s)
 	l.b.columns++
 	return s
@@ -301,16 +301,16 @@ func (l *level) memBytes() int {
 	return m
 }
 
-// name returns a column name nobody has yet: base; or, when another type of the key has that,
-// base:<type>; or, when a key is spelled like that, base:<type>:<n>.
-func (b *Builder) name(base string, kind Kind) string {
+// freeName returns a name that is not in taken yet, and puts it there: base; or, when another type
+// of the key has that, base:<type>; or, when a key is spelled like that, base:<type>:<n>.
+func freeName(taken map[string]bool, base string, kind Kind) string {
 	name := base
-	if b.names[name] {
+	if taken[name] {
 		name = base + ":" + kinds[kind].name
 	}
-	for n := 2; b.names[name]; n++ {
+	for n := 2; taken[name]; n++ {
 		name = base + ":" + kinds[kind].name + ":" + strconv.Itoa(n)
 	}
-	b.names[name] = true
+	taken[name] = true
 	return name
 }

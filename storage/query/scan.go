@@ -118,6 +118,9 @@ func (s *Scan) Page(ctx context.Context) (*Page, error) {
 	return page, nil
 }
 
+// Rewind makes the next page the first one again.
+func (s *Scan) Rewind() { s.after, s.done = s.q.After, false }
+
 // attempt selects the rows of a page and reads them. again says that a block had to be left out.
 func (s *Scan) attempt(ctx context.Context, page *Page) (again bool, err error) {
 	if s.done {
