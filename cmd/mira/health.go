@@ -14,7 +14,7 @@ import (
 func healthCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	f := flag.NewFlagSet("mira health", flag.ContinueOnError)
 	f.SetOutput(stderr)
-	addr := f.String("addr", "http://localhost:4318", "the server's HTTP `URL`")
+	addr := addAddr(f)
 	timeout := f.Duration("timeout", 5*time.Second, "how long to wait for the answer")
 	if err := f.Parse(args); err != nil {
 		return flagExit(err)
@@ -25,7 +25,7 @@ func healthCommand(ctx context.Context, args []string, stdout, stderr io.Writer)
 	}
 	ctx, cancel := context.WithTimeout(ctx, *timeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, *addr+"/readyz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, baseURL(*addr)+"/readyz", nil)
 	if err != nil {
 		fmt.Fprintf(stderr, "mira health: %v\n", err)
 		return exitUsage

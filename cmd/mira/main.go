@@ -26,7 +26,8 @@ const (
 const usage = `mira receives OTLP, keeps it safe on disk, and answers questions about it.
 
   mira [serve] --data-dir DIR   run the server (mira serve --help lists the flags)
-  mira query SIGNAL             print records: logs, spans or points
+  mira query SIGNAL             print records: logs, spans (traces) or points (metrics)
+  mira tail SIGNAL              print records as they are stored
   mira trace ID                 print one trace
   mira verify --data-dir DIR    re-read every byte; exit 4 when damage is found
   mira doctor [--data-dir DIR]  measure this machine, say what to expect of it
@@ -66,6 +67,8 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 		return serveCommand(ctx, args, stdout, stderr)
 	case "query":
 		return queryCommand(ctx, args, stdout, stderr)
+	case "tail":
+		return tailCommand(ctx, args, stdout, stderr)
 	case "trace":
 		return traceCommand(ctx, args, stdout, stderr)
 	case "verify":

@@ -91,6 +91,15 @@ func (r *running) get(path string) (int, string) {
 	return res.StatusCode, string(b)
 }
 
+// metric returns the value of a line of /metrics.
+func (r *running) metric(name string) string {
+	r.t.Helper()
+	_, text := r.get("/metrics")
+	_, after, _ := strings.Cut(text, "\n"+name+" ")
+	value, _, _ := strings.Cut(after, "\n")
+	return value
+}
+
 func (r *running) send(body string) (*http.Response, string) {
 	r.t.Helper()
 	res, err := http.Post("http://"+r.addr.HTTP+"/v1/logs", "application/json", strings.NewReader(body))

@@ -1,27 +1,14 @@
 package main
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"net"
-	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
-	"strings"
-	"sync"
-	"text/tabwriter"
-	"unicode"
-
-	"mira/api"
-	"mira/pipeline"
-	"mira/storage"
 )
 
 // usageError is the user's mistake, found here or by the server.
@@ -36,22 +23,21 @@ func queryCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		f.PrintDefaults()
 	}
 	q := &rowsQuery{out: stdout, errs: stderr}
+	q.waits.on(stderr)
 	f.StringVar(&q.start, "start", "-1h", "earliest `time`: RFC 3339, Unix nanoseconds, now or a duration such as -15m; 0 is everything")
 	f.StringVar(&q.end, "end", "", "`time` to end before (default now, or no end with --start 0)")
 	f.StringVar(&q.filter, "filter", "", "OTTL `condition`, such as 'severity_number >= 17'")
 	f.StringVar(&q.limit, "limit", "100", "most `rows` to print, or all")
-	f.StringVar(&q.output, "output", "table", "`form`: table, json, ndjson or otlp")
+	f.StringVar(&q.output, "output", "table", "`form`: table, json, ndjson, arrow or otlp")
 	f.StringVar(&q.order, "order", "desc", "desc or asc by time")
 	where := addWhere(f)
 	rest, err := parseMixed(f, args)
 	if err != nil {
 		return flagExit(err)
 	}
-	if len(rest) != 1 || !slices.Contains([]string{"logs", "spans", "points"}, rest[0]) {
-		fmt.Fprintf(stderr, "mira query: want one of logs, spans, points, not %q\n", strings.Join(rest, " "))
-		return exitUsage
+	if q.rows, err = rowsNamed(rest); err != nil {
+		return finish("mira query", stderr, err)
 	}
-	q.rows = rest[0]
 	return finish("mira query", stderr, where.use(ctx, q.run))
 }
 
@@ -81,133 +67,13 @@ func finish(name string, stderr io.Writer, err error) int {
 	return exitOf(err)
 }
 
-// where says whom to ask.
-type where struct{ addr, dir string }
-
-func addWhere(f *flag.FlagSet) *where {
-	w := &where{}
-	f.StringVar(&w.addr, "addr", "http://localhost:4318", "the server's HTTP `URL`")
-	f.StringVar(&w.dir, "data-dir", "", "read this data `directory`, which no server may be using, instead of asking a server; it is opened as a server would: the log is replayed, damage set aside")
-	return w
-}
-
-// client asks one server.
-type client struct {
-	http *http.Client
-	base string
-}
-
-// use calls fn with a client of the server, or of the data directory opened for the time.
-func (w *where) use(ctx context.Context, fn func(context.Context, *client) error) (err error) {
-	if w.dir == "" {
-		return fn(ctx, &client{http.DefaultClient, strings.TrimRight(w.addr, "/")})
-	}
-	store, err := storage.Open(storage.Options{Dir: w.dir, MustExist: true})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, store.Close()) }()
-	p, err := pipeline.Open(pipeline.Options{Store: store}) // replays the log: unpublished records count
-	if err != nil {
-		return err
-	}
-	defer p.Close()
-	c, stop := inProcess(api.New(api.Options{Source: store}))
-	defer stop()
-	return fn(ctx, c)
-}
-
-// pipes is a net.Listener of connections that never leave the process.
-type pipes struct {
-	conns chan net.Conn
-	done  chan struct{}
-	once  sync.Once
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.conns:
-		return c, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error {
-	p.once.Do(func() { close(p.done) })
-	return nil
-}
-
-func (p *pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe", Net: "unix"} }
-
-func (p *pipes) dial(ctx context.Context, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	select {
-	case p.conns <- far:
-		return near, nil
-	case <-p.done:
-		return nil, net.ErrClosed
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-}
-
-// inProcess serves h without a port.
-func inProcess(h http.Handler) (c *client, stop func()) {
-	p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
-	srv := &http.Server{Handler: h}
-	var served sync.WaitGroup
-	served.Go(func() { _ = srv.Serve(p) }) // ends with ErrServerClosed
-	transport := &http.Transport{DialContext: p.dial}
-	return &client{&http.Client{Transport: transport}, "http://mira"}, func() {
-		transport.CloseIdleConnections()
-		_ = srv.Close() // the pipes hold nothing back
-		served.Wait()
-	}
-}
-
-// get asks for a path of the API. An answer that is no 200 is an error.
-func (c *client) get(ctx context.Context, path string, params url.Values, accept string) (*http.Response, error) {
-	target := c.base + path
-	if len(params) > 0 {
-		target += "?" + params.Encode()
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, nil)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	req.Header.Set("Accept", accept)
-	res, err := c.http.Do(req)
-	if err != nil {
-		return nil, err
-	}
-	if res.StatusCode == http.StatusOK {
-		return res, nil
-	}
-	defer res.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(res.Body, 64<<10))
-	if err != nil {
-		return nil, err
-	}
-	var p struct{ Param, Detail string }
-	if json.Unmarshal(body, &p) != nil || p.Detail == "" {
-		p.Detail = res.Status
-	}
-	if p.Param != "" {
-		p.Detail = p.Param + ": " + p.Detail
-	}
-	if res.StatusCode == http.StatusBadRequest {
-		return nil, usageError{errors.New(p.Detail)}
-	}
-	return nil, errors.New(p.Detail)
-}
-
 // rowsQuery is one mira query.
 type rowsQuery struct {
 	rows, start, end, filter, limit, output, order string
 
 	out, errs io.Writer
-	header    bool // the table has one
+	table     *table
+	waits     waits
 }
 
 // pageRows is what one request asks for.
@@ -216,9 +82,10 @@ const pageRows = 10000
 func (q *rowsQuery) run(ctx context.Context, c *client) error {
 	accept := map[string]string{
 		"table": "application/x-ndjson", "ndjson": "application/x-ndjson", "json": "application/json", "otlp": "application/json;otlp",
+		"arrow": "application/vnd.apache.arrow.stream",
 	}[q.output]
 	if accept == "" {
-		return usageError{fmt.Errorf("output: %q, want table, json, ndjson or otlp", q.output)}
+		return usageError{fmt.Errorf("output: %q, want table, json, ndjson, arrow or otlp", q.output)}
 	}
 	left, err := strconv.ParseInt(q.limit, 10, 64)
 	if q.limit == "all" {
@@ -233,6 +100,9 @@ func (q *rowsQuery) run(ctx context.Context, c *client) error {
 			params.Set(name, v)
 		}
 	}
+	if q.output == "arrow" {
+		return q.stream(ctx, c, params, left)
+	}
 	for asked := left; left > 0; {
 		params.Set("limit", strconv.FormatInt(min(left, pageRows), 10))
 		next, rows, err := q.page(ctx, c, params, accept)
@@ -240,6 +110,7 @@ func (q *rowsQuery) run(ctx context.Context, c *client) error {
 			return err
 		}
 		left -= rows
+		q.waits.rows += rows
 		if next == "" || rows == 0 {
 			q.hint(asked == left, false)
 			break
@@ -248,6 +119,22 @@ func (q *rowsQuery) run(ctx context.Context, c *client) error {
 		params.Set("cursor", next)
 	}
 	return nil
+}
+
+// stream prints an Arrow stream: one answer, because two streams one behind the other are none.
+func (q *rowsQuery) stream(ctx context.Context, c *client, params url.Values, rows int64) error {
+	if rows > pageRows && q.limit != "all" {
+		return usageError{fmt.Errorf("limit: %q, want at most %d or all with --output arrow", q.limit, pageRows)}
+	}
+	if isTerminal(q.out) {
+		return usageError{errors.New("output: arrow is bytes, not for a terminal: send it to a file or a program")}
+	}
+	params.Set("limit", q.limit)
+	next, _, err := q.page(ctx, c, params, "application/vnd.apache.arrow.stream")
+	if next != "" && err == nil {
+		fmt.Fprintf(q.errs, "mira query: there are more %s; see --limit\n", q.rows)
+	}
+	return err
 }
 
 // hint tells somebody who reads a table what the table does not show.
@@ -263,14 +150,19 @@ func (q *rowsQuery) hint(none, more bool) {
 
 // page prints one page. It returns the cursor of the next one.
 func (q *rowsQuery) page(ctx context.Context, c *client, params url.Values, accept string) (next string, rows int64, err error) {
+	done := q.waits.begin()
 	res, err := c.get(ctx, "/api/v1/"+q.rows, params, accept)
+	done()
 	if err != nil {
 		return "", 0, err
 	}
 	defer res.Body.Close()
-	if q.output == "table" {
-		err = q.table(res.Body)
-	} else {
+	switch q.output {
+	case "table":
+		err = q.print(res.Body)
+	case "arrow":
+		_, err = io.Copy(q.out, res.Body)
+	default:
 		err = copyLine(q.out, res.Body)
 	}
 	if err != nil {
@@ -318,124 +210,11 @@ func (l *lastByte) Write(p []byte) (int, error) {
 	return l.w.Write(p)
 }
 
-// columns are what a table shows of each kind of row.
-var tableColumns = map[string][]string{
-	"logs":   {"TIME", "SEVERITY", "SERVICE", "BODY", "ATTRIBUTES"},
-	"spans":  {"START", "DURATION", "SERVICE", "NAME", "STATUS", "TRACE", "SPAN"},
-	"points": {"TIME", "SERVICE", "METRIC", "VALUE", "UNIT", "ATTRIBUTES"},
-}
-
-// table prints rows, of which in has one a line.
-func (q *rowsQuery) table(in io.Reader) error {
-	t := tabwriter.NewWriter(q.out, 0, 8, 2, ' ', 0)
-	if !q.header {
-		fmt.Fprintln(t, strings.Join(tableColumns[q.rows], "\t"))
-		q.header = true
+// print adds rows to the table, of which in has one a line.
+func (q *rowsQuery) print(in io.Reader) error {
+	if q.table == nil {
+		q.table = newTable(q.out, tableColumns[q.rows])
 	}
-	err := eachRow(in, func(r row) {
-		cells := r.cells(q.rows)
-		for i := range cells {
-			cells[i] = escape(cells[i])
-		}
-		fmt.Fprintln(t, strings.Join(cells, "\t"))
-	})
-	return errors.Join(err, t.Flush())
-}
-
-// row is a record as the API shows it.
-type row map[string]any
-
-// eachRow decodes NDJSON.
-func eachRow(in io.Reader, fn func(row)) error {
-	lines := bufio.NewReader(in)
-	for {
-		line, err := lines.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			var r row
-			d := json.NewDecoder(bytes.NewReader(line))
-			d.UseNumber()
-			if err := d.Decode(&r); err != nil {
-				return fmt.Errorf("row of the answer: %w", err)
-			}
-			fn(r)
-		}
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// text shows the value of a key: a string as it is, everything else as JSON.
-func (r row) text(key string) string { return plain(r[key]) }
-
-func plain(v any) string {
-	switch v := v.(type) {
-	case nil:
-		return ""
-	case string:
-		return v
-	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return err.Error()
-	}
-	return string(b)
-}
-
-func (r row) service() string {
-	attributes, _ := r["resource.attributes"].(map[string]any)
-	return plain(attributes["service.name"])
-}
-
-// pairs shows the attributes of the record on one line.
-func (r row) pairs() string {
-	attributes, _ := r["attributes"].(map[string]any)
-	parts := make([]string, 0, len(attributes))
-	for k, v := range attributes {
-		parts = append(parts, k+"="+plain(v))
-	}
-	slices.Sort(parts)
-	return strings.Join(parts, " ")
-}
-
-func (r row) cells(rows string) []string {
-	switch rows {
-	case "logs":
-		severity := r.text("severity_text")
-		if severity == "" {
-			severity = r.text("severity_number")
-		}
-		return []string{r.text("time"), severity, r.service(), r.text("body"), r.pairs()}
-	case "spans":
-		return []string{r.text("time"), r.duration(), r.service(), r.text("name"), r.status(), r.text("trace_id"), r.text("span_id")}
-	}
-	value := r.text("as_int") + r.text("as_double")
-	if _, ok := r["count"]; ok {
-		value = "count=" + r.text("count") + " sum=" + r.text("sum")
-	}
-	return []string{r.text("time"), r.service(), r.text("metric.name"), value, r.text("metric.unit"), r.pairs()}
-}
-
-func unsafeRune(r rune) bool {
-	return unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) || r == '\u2028' || r == '\u2029'
-}
-
-// escape makes text safe for a terminal: what could command it, break its line or turn its
-// direction is shown and not sent.
-func escape(text string) string {
-	if strings.IndexFunc(text, unsafeRune) < 0 {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if !unsafeRune(r) {
-			b.WriteRune(r)
-			continue
-		}
-		b.WriteString(strings.Trim(strconv.QuoteRuneToASCII(r), "'"))
-	}
-	return b.String()
+	err := eachRow(in, func(r row) { q.table.add(r.cells(q.rows)...) })
+	return errors.Join(err, q.table.flush())
 }

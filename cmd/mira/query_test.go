@@ -5,14 +5,17 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow/ipc"
 	"go.opentelemetry.io/collector/pdata/pcommon"
 	"go.opentelemetry.io/collector/pdata/plog"
 	"go.opentelemetry.io/collector/pdata/plog/plogotlp"
@@ -98,10 +101,9 @@ func submit(t *testing.T, p *pipeline.Pipeline, s signal.Signal, payload []byte,
 // command runs one and returns what it printed.
 func command(args ...string) (code int, stdout, stderr string) {
 	var out, errs bytes.Buffer
-	run := queryCommand
-	if args[0] == "trace" {
-		run = traceCommand
-	}
+	run := map[string]func(context.Context, []string, io.Writer, io.Writer) int{
+		"query": queryCommand, "tail": tailCommand, "trace": traceCommand,
+	}[args[0]]
 	code = run(context.Background(), args[1:], &out, &errs)
 	return code, out.String(), errs.String()
 }
@@ -171,10 +173,10 @@ func TestQueryMistakesAreUsage(t *testing.T) {
 	dir := stored(t, 1)
 	for _, c := range []struct{ args, want string }{
 		{"query", "want one of logs, spans, points"},
-		{"query traces", "want one of logs, spans, points"},
+		{"query trees", "want one of logs, spans, points"},
 		{"query logs spans", "want one of logs, spans, points"},
 		{"query logs --nope", "nope"},
-		{"query logs --output arrow", "output"},
+		{"query logs --output csv", "output"},
 		{"query logs --limit 0", "limit"},
 		{"query logs --order up", "order"},
 		{"query logs --start soon", "start"},
@@ -231,11 +233,11 @@ func TestTraceIsATree(t *testing.T) {
 	code, out, errs := command("trace", "00000000000000000000000000000001", "--data-dir", dir)
 	var names []string
 	for line := range strings.Lines(out) {
-		if at := strings.Index(line, "span"); at >= 0 {
-			names = append(names, strings.TrimSpace(line[at:]))
+		if at := strings.Index(line, "span"); at >= 0 && at < 4 {
+			names = append(names, strings.Fields(line[at:])[0])
 		}
 	}
-	if code != exitOK || fmt.Sprint(names) != "[span1 span2 span3 span4]" || !strings.Contains(out, "  span3") || !strings.Contains(out, "1.5µs") {
+	if code != exitOK || fmt.Sprint(names) != "[span2 span3 span4 span1]" || !strings.Contains(out, "  span3") || !strings.Contains(out, "not stored:\nspan1") || !strings.Contains(out, "1.5µs") {
 		t.Errorf("got %d, %q:\n%s", code, errs, out)
 	}
 	code, out, _ = command("trace", "0000000000000001", "--output", "otlp", "--data-dir", dir)
@@ -269,5 +271,58 @@ func TestTreeCutsCirclesAndShowsEverySpan(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s: got %s, want %s", c.name, got, c.want)
 		}
+	}
+}
+
+func TestTableFitsTheTerminalAndColoursIt(t *testing.T) {
+	var out bytes.Buffer
+	x := newTable(&out, tableColumns["logs"])
+	x.screen = screen{width: 60, colour: true}
+	r := row{"time": "2026-11-30T12:00:00.000000000Z", "severity_number": json.Number("18"), "body": strings.Repeat("語", 40), "attributes": map[string]any{"k": strings.Repeat("v", 100)}}
+	x.add(r.cells("logs")...)
+	if err := x.flush(); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "\x1b[31mERROR2\x1b[0m") || !strings.Contains(out.String(), "語…") {
+		t.Errorf("got %q", &out)
+	}
+	for line := range strings.Lines(regexp.MustCompile("\x1b\\[[0-9]*m").ReplaceAllString(out.String(), "")) {
+		if n := displayWidth(strings.TrimSuffix(line, "\n")); n > 60 {
+			t.Errorf("%d cells: %q", n, line)
+		}
+	}
+}
+
+func TestSeverityIsShownByItsName(t *testing.T) {
+	for number, want := range map[string]string{"": "", "0": "", "1": "TRACE", "4": "TRACE4", "9": "INFO", "17": "ERROR", "24": "FATAL4", "25": "25", "-3": "-3"} {
+		if got := (row{"severity_number": json.Number(number)}).severity(); got != want {
+			t.Errorf("%q: got %q, want %q", number, got, want)
+		}
+	}
+	if got := (row{"severity_number": json.Number("9"), "severity_text": "note"}).severity(); got != "note" {
+		t.Errorf("got %q, want the text", got)
+	}
+}
+
+func TestQueryAsArrowIsOneStream(t *testing.T) {
+	dir := stored(t, 5)
+	code, out, errs := command("query", "logs", "--data-dir", dir, "--output", "arrow", "--limit", "all")
+	if code != exitOK || errs != "" {
+		t.Fatalf("got %d, %q", code, errs)
+	}
+	r, err := ipc.NewReader(strings.NewReader(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Release()
+	rows := int64(0)
+	for r.Next() {
+		rows += r.RecordBatch().NumRows()
+	}
+	if rows != 5 || r.Err() != nil {
+		t.Errorf("got %d rows, %v, want 5", rows, r.Err())
+	}
+	if code, _, errs := command("query", "logs", "--data-dir", dir, "--output", "arrow", "--limit", "20000"); code != exitUsage || !strings.Contains(errs, "limit") {
+		t.Errorf("got %d, %q, want %d and the limit named", code, errs, exitUsage)
 	}
 }

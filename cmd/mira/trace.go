@@ -1,16 +1,13 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"flag"
 	"fmt"
 	"io"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -56,7 +53,7 @@ func printTrace(ctx context.Context, c *client, id string, out io.Writer) error 
 	return copyLine(out, res.Body)
 }
 
-// printTree prints the spans below their parents.
+// printTree prints the spans below their parents, and when each took place.
 func printTree(ctx context.Context, c *client, id string, out io.Writer) error {
 	params := url.Values{
 		"start": {"0"}, "order": {"asc"}, "limit": {"all"},
@@ -74,66 +71,7 @@ func printTree(ctx context.Context, c *client, id string, out io.Writer) error {
 	if len(spans) == 0 {
 		return fmt.Errorf("no span of trace %s is stored", id)
 	}
-	t := tabwriter.NewWriter(out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(t, "START\tDURATION\tSERVICE\tSPAN\tSTATUS")
-	for _, s := range inTree(spans) {
-		name := strings.Repeat("  ", s.depth) + escape(s.text("name"))
-		fmt.Fprintln(t, strings.Join([]string{s.text("time"), s.duration(), escape(s.service()), name, s.status()}, "\t"))
-	}
-	return t.Flush()
-}
-
-// leaf is a span and how deep it is.
-type leaf struct {
-	row
-	depth int
-}
-
-// inTree orders spans so that each stands behind its parent. Spans without one here come first,
-// and a circle of parents is cut at its earliest span. A span sent twice is shown twice.
-func inTree(spans []row) []leaf {
-	below := map[string][]row{}
-	known := map[string]bool{}
-	for _, s := range spans {
-		known[s.text("span_id")] = true
-	}
-	var roots []row
-	for _, s := range spans {
-		if parent := s.text("parent_span_id"); parent != "" && known[parent] && parent != s.text("span_id") {
-			below[parent] = append(below[parent], s)
-		} else {
-			roots = append(roots, s)
-		}
-	}
-	var out []leaf
-	var walk func(s row, depth int)
-	walk = func(s row, depth int) {
-		out = append(out, leaf{s, depth})
-		children := below[s.text("span_id")]
-		delete(below, s.text("span_id"))
-		for _, child := range children {
-			walk(child, depth+1)
-		}
-	}
-	for _, s := range roots {
-		walk(s, 0)
-	}
-	for len(below) > 0 { // only circles are left
-		var rest []row
-		for _, children := range below {
-			rest = append(rest, children...)
-		}
-		first := slices.MinFunc(rest, func(a, b row) int {
-			return cmp.Or(cmp.Compare(a.text("time"), b.text("time")), cmp.Compare(a.text("span_id"), b.text("span_id")))
-		})
-		parent := first.text("parent_span_id")
-		below[parent] = slices.DeleteFunc(below[parent], func(r row) bool { return r.text("span_id") == first.text("span_id") })
-		if len(below[parent]) == 0 {
-			delete(below, parent)
-		}
-		walk(first, 0)
-	}
-	return out
+	return newWaterfall(id, spans, screenOf(out)).print(out)
 }
 
 // duration shows how long a span took, "" when one of its ends is unknown.
