@@ -1,6 +1,8 @@
 package receiver
 
 import (
+	"fmt"
+	"io"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -12,22 +14,35 @@ import (
 // are secured.
 type doorCreds struct {
 	credentials.TransportCredentials
-	open *atomic.Int64
+	open     *atomic.Int64
+	httpAddr string // for who speaks HTTP here
 }
 
-// ServerHandshake returns the secured connection as a doorConn.
+// ServerHandshake returns the secured connection as a doorConn. Its client speaks first: who
+// speaks HTTP/1 gets an answer in it.
 func (d *doorCreds) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	c, info, err := d.TransportCredentials.ServerHandshake(raw)
 	if err != nil {
 		return nil, nil, err
 	}
+	door := &doorConn{Conn: c, open: d.open}
+	begins := door.early[:]
+	if _, err := io.ReadFull(c, begins); err != nil {
+		return nil, nil, fmt.Errorf("read the preface: %w", err)
+	}
+	if speaksHTTP1(begins) {
+		sendAway(c, d.httpAddr)
+		_ = c.Close()
+		return nil, nil, credentials.ErrConnDispatched // nothing is left to do about it
+	}
+	door.unread = begins
 	d.open.Add(1)
-	return &doorConn{Conn: c, open: d.open}, info, nil
+	return door, info, nil
 }
 
 // Clone is part of the interface.
 func (d *doorCreds) Clone() credentials.TransportCredentials {
-	return &doorCreds{d.TransportCredentials.Clone(), d.open}
+	return &doorCreds{d.TransportCredentials.Clone(), d.open, d.httpAddr}
 }
 
 // doorConn is a gRPC connection on its way out. It adds grpc-accept-encoding to the answers
@@ -47,6 +62,9 @@ type doorConn struct {
 	net.Conn
 	open  *atomic.Int64
 	close sync.Once
+
+	early  [len(greeting)]byte // what the client said first
+	unread []byte              // of early
 
 	head [10]byte // the frame header, and the first payload byte of a HEADERS frame
 	have int      // bytes of head
@@ -71,6 +89,16 @@ const (
 	maxFrame     = 16384
 	status200    = 0x88
 )
+
+// Read returns what the client said first, and then the rest.
+func (c *doorConn) Read(p []byte) (int, error) {
+	if len(c.unread) > 0 {
+		n := copy(p, c.unread)
+		c.unread = c.unread[n:]
+		return n, nil
+	}
+	return c.Conn.Read(p)
+}
 
 // Write passes whole frames and parts of frames on. grpc-go has one writer for a connection.
 func (c *doorConn) Write(p []byte) (int, error) {

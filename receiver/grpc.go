@@ -49,7 +49,7 @@ func (r *Receiver) grpcOptions() []grpc.ServerOption {
 		creds = insecure.NewCredentials()
 	}
 	return []grpc.ServerOption{
-		grpc.Creds(&doorCreds{creds, r.stats.open[overGRPC]}),
+		grpc.Creds(&doorCreds{creds, r.stats.open[overGRPC], r.o.HTTPAddr}),
 		grpc.MaxRecvMsgSize(1 << 20), // of health and reflection; Export reads its own message
 		grpc.InitialWindowSize(1 << 20),
 		grpc.InitialConnWindowSize(16 << 20),

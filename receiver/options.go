@@ -79,6 +79,11 @@ type Options struct {
 	// Creds secures the gRPC port. nil: plain text.
 	Creds credentials.TransportCredentials
 
+	// GRPCAddr and HTTPAddr are the addresses of the two ports, for the answer to who speaks the
+	// protocol of one to the other. "": it names the usual ports.
+	GRPCAddr string
+	HTTPAddr string
+
 	// Stages times the Exports. nil: none is timed.
 	Stages *stage.Set
 	// Metrics is where the receiver's metrics go. nil: a set of its own, see Receiver.Metrics.

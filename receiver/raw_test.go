@@ -82,7 +82,6 @@ func TestFramingOfHTTP11(t *testing.T) {
 		{"two lengths", head + "Content-Length: 3\r\nContent-Length: 4\r\n\r\n{}  ", []int{400, 0}, 0},
 		{"no host", strings.Replace(sized(js), "Host: mira\r\n", "", 1), []int{400, 0}, 0},
 		{"garbage", "\x00\x01\x02 nonsense\r\n\r\n", []int{400, 0}, 0},
-		{"preface of HTTP/2", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", []int{505, 0}, 0},
 		{"headers of 100 KiB", head + "X: " + strings.Repeat("x", 100<<10) + "\r\n\r\n", []int{431, 0}, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -35,13 +35,12 @@ func (r *Receiver) NewServer(h http.Handler) *http.Server {
 	}
 }
 
-// guard refuses HTTP/2 where it is not spoken, and bounds the time of a body that its handler
+// guard sends HTTP/2 away where it is not spoken, and bounds the time of a body that its handler
 // does not bound itself.
 func (r *Receiver) guard(h http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		if req.Method == "PRI" && req.ProtoMajor != 1 {
-			w.Header().Set("Connection", "close")
-			http.Error(w, "HTTP/2 without TLS is not enabled here", http.StatusHTTPVersionNotSupported)
+			r.answerGRPC(w)
 			return
 		}
 		control := http.NewResponseController(w)

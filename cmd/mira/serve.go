@@ -173,6 +173,7 @@ func (s *server) start(l listeners) error {
 		MaxRequestBytes: int(s.c.maxRequestBytes), Durability: signal.Tier(s.c.durability), StrongestDurability: signal.Tier(s.c.durability),
 		AdmitWait: s.c.admitWait, H2C: s.c.h2c, Reflection: s.c.reflection,
 		CORS: receiver.CORS{Origins: s.c.corsOrigins}, Log: s.logger, Stages: s.stages,
+		GRPCAddr: l.grpc.Addr().String(), HTTPAddr: l.http.Addr().String(),
 	})
 	if err != nil {
 		return err
