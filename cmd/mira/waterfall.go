@@ -50,7 +50,8 @@ func (w *waterfall) print(out io.Writer) error {
 	if _, err := fmt.Fprintln(out, w.title()); err != nil {
 		return err
 	}
-	w.table = newTable(out, []tableColumn{{"SPAN", 16}, {"SERVICE", 8}, {"TIMELINE", 0}, {"DURATION", 0}, {"STATUS", 5}})
+	w.table = newTable(out, []tableColumn{{"SPAN", 12}, {"SERVICE", 8}, {"TIMELINE", 0}, {"DURATION", 0}, {"STATUS", 5}})
+	w.table.screen = w.screen
 	orphans := false
 	for _, l := range w.leaves {
 		if l.orphan && !orphans {
