@@ -40,6 +40,7 @@ func New(o Options) http.Handler {
 		"/api/v1/logs":   s.records(signal.Logs),
 		"/api/v1/spans":  s.records(signal.Traces),
 		"/api/v1/points": s.records(signal.Metrics),
+		openapiPath:      openapi,
 		"/healthz":       s.healthz,
 		"/readyz":        s.readyz,
 	}

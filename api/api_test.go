@@ -22,6 +22,7 @@ import (
 	"mira/pipeline/explain"
 	"mira/storage"
 	"mira/storage/query"
+	"mira/storage/signal"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -368,7 +369,15 @@ func TestEveryPathAndParameterIsInTheContract(t *testing.T) {
 	h := New(Options{
 		Source: sample(t), Metrics: func(io.Writer) {}, Status: func() any { return nil },
 		Ingest: func(bool) *explain.Report { return new(explain.Report) },
+		Follow: func(signal.Signal) (Follower, error) {
+			g := newGifts()
+			g.list <- gift{err: io.EOF}
+			return g, nil
+		},
 	}).(*server)
+	if got := bodyOf(t, get(h, "", openapiPath)); !bytes.Equal(got, b) {
+		t.Errorf("%s is not the contract", openapiPath)
+	}
 	for path := range h.routes {
 		if doc.Paths[path]["get"] == nil {
 			t.Errorf("%s is not in openapi.yaml", path)
