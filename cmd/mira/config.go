@@ -5,8 +5,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,34 +38,50 @@ type config struct {
 	logLevel        string
 }
 
+// settings is a config with where each of its values comes from.
+type settings struct {
+	config
+	flags *flag.FlagSet
+	file  string
+	from  map[string]string // by the name of the flag; what is not in it has its default
+}
+
 // parseConfig reads flags, environment and file. The error of a wrong one names it.
-func parseConfig(args []string, getenv func(string) string, out io.Writer) (config, error) {
-	var c config
-	f := flag.NewFlagSet("mira serve", flag.ContinueOnError)
+func parseConfig(args, environ []string, out io.Writer) (config, error) {
+	s, err := parseSettings("mira serve", args, environ, out)
+	if err != nil {
+		return config{}, err
+	}
+	return s.config, nil
+}
+
+// parseSettings is parseConfig for a command that shows them.
+func parseSettings(command string, args, environ []string, out io.Writer) (*settings, error) {
+	f := flag.NewFlagSet(command, flag.ContinueOnError)
+	s := &settings{flags: f, from: map[string]string{}}
 	f.SetOutput(out)
 	f.Usage = func() {
-		fmt.Fprint(out, "usage: mira [serve] [flags]\n\nEvery flag is also an environment variable (--data-dir: MIRA_DATA_DIR) and a key of the --config file\n(data-dir: ./data). A flag goes before the environment, the environment before the file.\n\n")
+		fmt.Fprintf(out, "usage: %s [flags]\n\nEvery flag is also an environment variable (--data-dir: MIRA_DATA_DIR) and a key of the --config file\n(data-dir: ./data). A flag goes before the environment, the environment before the file.\n\n", strings.Replace(command, "mira serve", "mira [serve]", 1))
 		f.PrintDefaults()
 	}
-	file := f.String("config", "", "read settings from this YAML `file`; keys are flag names")
-	c.bind(f)
+	f.StringVar(&s.file, "config", "", "read settings from this YAML `file`; keys are flag names")
+	s.bind(f)
 	if err := f.Parse(args); err != nil {
-		return config{}, err
+		return nil, err
 	}
 	if f.NArg() > 0 {
-		return config{}, fmt.Errorf("unexpected argument %q", f.Arg(0))
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
-	set := map[string]bool{}
-	f.Visit(func(g *flag.Flag) { set[g.Name] = true })
-	if err := fromEnvironment(f, set, getenv); err != nil {
-		return config{}, err
+	f.Visit(func(g *flag.Flag) { s.from[g.Name] = "flag --" + g.Name })
+	if err := s.fromEnvironment(environ); err != nil {
+		return nil, err
 	}
-	if *file != "" {
-		if err := fromFile(f, set, *file); err != nil {
-			return config{}, err
+	if s.file != "" {
+		if err := s.fromFile(s.file); err != nil {
+			return nil, err
 		}
 	}
-	return c, c.validate()
+	return s, s.validate()
 }
 
 func (c *config) bind(f *flag.FlagSet) {
@@ -118,26 +135,45 @@ func (c *config) validate() error {
 			return fmt.Errorf("%s: %s, want more than 0", v.name, v.Duration)
 		}
 	}
-	return nil
-}
-
-func fromEnvironment(f *flag.FlagSet, set map[string]bool, getenv func(string) string) error {
-	var err error
-	f.VisitAll(func(g *flag.Flag) {
-		name := "MIRA_" + strings.ToUpper(strings.ReplaceAll(g.Name, "-", "_"))
-		value := getenv(name)
-		if value == "" || set[g.Name] || err != nil {
-			return
-		}
-		set[g.Name] = true
-		if e := g.Value.Set(value); e != nil {
-			err = fmt.Errorf("%s=%q: %w", name, value, e)
-		}
-	})
+	_, err := levelOf(c.logLevel)
 	return err
 }
 
-func fromFile(f *flag.FlagSet, set map[string]bool, name string) error {
+// variable is the name of a setting in the environment.
+func variable(name string) string {
+	return "MIRA_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
+}
+
+// notSettings are variables that begin like settings and are read by the tests, which hand their
+// environment to the servers that they start, or by a build that records a profile.
+var notSettings = []string{"MIRA_BIN", "MIRA_CASES", "MIRA_CRASH_CYCLES", "MIRA_CRASH_SEED", "MIRA_GRPC", "MIRA_INTEROP", "MIRA_PROFILE"}
+
+// fromEnvironment sets what no flag has set. A variable that names no setting is an error: it would
+// have been meant as one.
+func (s *settings) fromEnvironment(environ []string) error {
+	names := map[string]string{}
+	s.flags.VisitAll(func(g *flag.Flag) { names[variable(g.Name)] = g.Name })
+	for _, entry := range environ {
+		key, value, _ := strings.Cut(entry, "=")
+		if !strings.HasPrefix(key, "MIRA_") || value == "" || slices.Contains(notSettings, key) {
+			continue
+		}
+		name, known := names[key]
+		if !known {
+			return fmt.Errorf("unknown environment variable %s: no setting has that name", key)
+		}
+		if s.from[name] != "" {
+			continue
+		}
+		s.from[name] = "environment " + key
+		if err := s.flags.Set(name, value); err != nil {
+			return fmt.Errorf("%s=%q: %w", key, value, err)
+		}
+	}
+	return nil
+}
+
+func (s *settings) fromFile(name string) error {
 	b, err := os.ReadFile(name)
 	if err != nil {
 		return fmt.Errorf("config: %w", err)
@@ -146,84 +182,21 @@ func fromFile(f *flag.FlagSet, set map[string]bool, name string) error {
 	if err := yaml.Unmarshal(b, &values); err != nil {
 		return fmt.Errorf("config %s: %w", name, err)
 	}
-	for key, node := range values {
-		g := f.Lookup(key)
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		node := values[key]
+		g := s.flags.Lookup(key)
 		switch {
 		case g == nil || key == "config":
 			return fmt.Errorf("config %s: line %d: unknown key %q", name, node.Line, key)
 		case node.Kind != yaml.ScalarNode:
 			return fmt.Errorf("config %s: line %d: %s: want one value", name, node.Line, key)
-		case set[key]:
+		case s.from[key] != "":
 			continue
 		}
-		if err := g.Value.Set(node.Value); err != nil {
+		s.from[key] = fmt.Sprintf("file %s, line %d", name, node.Line)
+		if err := s.flags.Set(key, node.Value); err != nil {
 			return fmt.Errorf("config %s: line %d: %s: %w", name, node.Line, key, err)
 		}
 	}
 	return nil
 }
-
-// bytesize is a size given as "64MiB", "1GiB", "10MB" or a plain number.
-type bytesize int64
-
-var units = []struct {
-	name string
-	n    int64
-}{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"TiB", 1 << 40}, {"KB", 1e3}, {"MB", 1e6}, {"GB", 1e9}, {"TB", 1e12}, {"B", 1}}
-
-// Set implements flag.Value.
-func (b *bytesize) Set(text string) error {
-	number, unit := text, int64(1)
-	for _, u := range units {
-		if cut, ok := strings.CutSuffix(text, u.name); ok {
-			number, unit = strings.TrimSpace(cut), u.n
-			break
-		}
-	}
-	n, err := strconv.ParseInt(number, 10, 64)
-	if err != nil || n < 0 || n > (1<<62)/unit {
-		return fmt.Errorf("%q is not a size such as 64MiB", text)
-	}
-	*b = bytesize(n * unit)
-	return nil
-}
-
-// String implements flag.Value.
-func (b bytesize) String() string {
-	for _, u := range []int{3, 2, 1, 0} {
-		if n := units[u].n; int64(b) >= n && int64(b)%n == 0 {
-			return strconv.FormatInt(int64(b)/n, 10) + units[u].name
-		}
-	}
-	return strconv.FormatInt(int64(b), 10)
-}
-
-// tier is a signal.Tier as a flag.
-type tier signal.Tier
-
-// Set implements flag.Value.
-func (t *tier) Set(text string) error {
-	v, err := signal.ParseTier(text)
-	*t = tier(v)
-	return err
-}
-
-// String implements flag.Value.
-func (t tier) String() string { return signal.Tier(t).String() }
-
-// list is comma-separated values as a flag.
-type list []string
-
-// Set implements flag.Value.
-func (l *list) Set(text string) error {
-	*l = nil
-	for v := range strings.SplitSeq(text, ",") {
-		if v = strings.TrimSpace(v); v != "" {
-			*l = append(*l, v)
-		}
-	}
-	return nil
-}
-
-// String implements flag.Value.
-func (l list) String() string { return strings.Join(l, ",") }

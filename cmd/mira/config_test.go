@@ -14,7 +14,14 @@ import (
 
 func parse(t *testing.T, env map[string]string, args ...string) (config, error) {
 	t.Helper()
-	return parseConfig(args, func(k string) string { return env[k] }, io.Discard)
+	return parseConfig(args, environ(env), io.Discard)
+}
+
+func environ(env map[string]string) (list []string) {
+	for k, v := range env {
+		list = append(list, k+"="+v)
+	}
+	return list
 }
 
 func writeFile(t *testing.T, text string) string {
@@ -63,7 +70,7 @@ func TestWrongSettingIsNamed(t *testing.T) {
 	f := func(want string, env map[string]string, args ...string) {
 		t.Helper()
 		var out bytes.Buffer
-		_, err := parseConfig(args, func(k string) string { return env[k] }, &out)
+		_, err := parseConfig(args, environ(env), &out)
 		if err == nil || !strings.Contains(err.Error()+out.String(), want) {
 			t.Errorf("%v %v: got %v, want an error with %q", env, args, err, want)
 		}
@@ -76,6 +83,8 @@ func TestWrongSettingIsNamed(t *testing.T) {
 	f("shards", nil, "--shards", "-1")
 	f("extra", nil, "extra")
 	f("MIRA_BLOCK_AGE", map[string]string{"MIRA_BLOCK_AGE": "soon"})
+	f("MIRA_BLOCK_AEG", map[string]string{"MIRA_BLOCK_AEG": "1s"})
+	f("log-level", nil, "--log-level", "loud")
 	f(`unknown key "colour"`, nil, "--config", writeFile(t, "colour: blue\n"))
 	f("block-age: want one value", nil, "--config", writeFile(t, "block-age: [1s]\n"))
 	f("line 2: block-age", nil, "--config", writeFile(t, "# a comment\nblock-age: soon\n"))

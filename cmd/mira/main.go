@@ -23,19 +23,55 @@ const (
 	exitDamage = 4 // damage found
 )
 
-const usage = `mira receives OTLP, keeps it safe on disk, and answers questions about it.
+// subcommand is one of mira's commands.
+type subcommand struct {
+	name, about string
+	args        string   // as the usage shows them
+	words       []string // that may stand behind it
+	run         func(ctx context.Context, args []string, stdout, stderr io.Writer) int
+}
 
-  mira [serve] --data-dir DIR   run the server (mira serve --help lists the flags)
-  mira query SIGNAL             print records: logs, spans (traces) or points (metrics)
-  mira tail SIGNAL              print records as they are stored
-  mira trace ID                 print one trace
-  mira verify --data-dir DIR    re-read every byte; exit 4 when damage is found
-  mira doctor [--data-dir DIR]  measure this machine, say what to expect of it
-  mira health                   ask a running server whether it is ready
-  mira version                  print the version
+// commands returns all of them, in the order in which they are shown.
+func commands() []subcommand {
+	rows := []string{"logs", "spans", "points", "traces", "metrics"}
+	return []subcommand{
+		{"serve", "run the server (mira serve --help lists the flags)", "--data-dir DIR", nil, serveCommand},
+		{"query", "print records: logs, spans (traces) or points (metrics)", "SIGNAL", rows, queryCommand},
+		{"tail", "print records as they are stored", "SIGNAL", rows, tailCommand},
+		{"trace", "print one trace", "ID", nil, traceCommand},
+		{"verify", "re-read every byte; exit 4 when damage is found", "--data-dir DIR", nil, verifyCommand},
+		{"doctor", "measure this machine, say what to expect of it", "[--data-dir DIR]", nil, doctorCommand},
+		{"health", "ask a running server whether it is ready", "", nil, healthCommand},
+		{"config", "look at the settings: validate, print or schema", "VERB", configVerbs, configCommand},
+		{"completion", "print the completion for bash, zsh or fish", "SHELL", shells, completionCommand},
+		{"version", "print the version", "", nil, versionCommand},
+		{"help", "print this", "", nil, helpCommand},
+	}
+}
 
-Exit codes: 0 ok, 1 failure, 2 usage or configuration, 3 unsafe data directory, 4 damage found.
-`
+func usage() string {
+	var b strings.Builder
+	b.WriteString("mira receives OTLP, keeps it safe on disk, and answers questions about it.\n\n")
+	for _, c := range commands() {
+		name := c.name
+		if name == "serve" {
+			name = "[serve]"
+		}
+		fmt.Fprintf(&b, "  %-29s %s\n", strings.TrimSpace("mira "+name+" "+c.args), c.about)
+	}
+	b.WriteString("\nExit codes: 0 ok, 1 failure, 2 usage or configuration, 3 unsafe data directory, 4 damage found.\n")
+	return b.String()
+}
+
+func versionCommand(_ context.Context, _ []string, stdout, _ io.Writer) int {
+	fmt.Fprintln(stdout, version())
+	return exitOK
+}
+
+func helpCommand(_ context.Context, _ []string, stdout, _ io.Writer) int {
+	fmt.Fprint(stdout, usage())
+	return exitOK
+}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -48,42 +84,25 @@ func main() {
 
 // run is main with its world passed in. ctx ends at the first signal.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	command, explicit := "serve", false
+	name, explicit := "serve", false
 	if len(args) > 0 && !strings.HasPrefix(args[0], "-") {
-		command, args, explicit = args[0], args[1:], true
+		name, args, explicit = args[0], args[1:], true
 	}
-	if len(args) == 1 && command == "serve" {
+	if len(args) == 1 && name == "serve" {
 		switch args[0] {
 		case "--version", "-version":
-			command = "version"
+			name = "version"
 		case "--help", "-help", "-h":
 			if !explicit {
-				command = "help"
+				name = "help"
 			}
 		}
 	}
-	switch command {
-	case "serve":
-		return serveCommand(ctx, args, stdout, stderr)
-	case "query":
-		return queryCommand(ctx, args, stdout, stderr)
-	case "tail":
-		return tailCommand(ctx, args, stdout, stderr)
-	case "trace":
-		return traceCommand(ctx, args, stdout, stderr)
-	case "verify":
-		return verifyCommand(ctx, args, stdout, stderr)
-	case "doctor":
-		return doctorCommand(ctx, args, stdout, stderr)
-	case "health":
-		return healthCommand(ctx, args, stdout, stderr)
-	case "version":
-		fmt.Fprintln(stdout, version())
-		return exitOK
-	case "help":
-		fmt.Fprint(stdout, usage)
-		return exitOK
+	for _, c := range commands() {
+		if c.name == name {
+			return c.run(ctx, args, stdout, stderr)
+		}
 	}
-	fmt.Fprintf(stderr, "mira: unknown command %q\n\n%s", command, usage)
+	fmt.Fprintf(stderr, "mira: unknown command %q\n\n%s", name, usage())
 	return exitUsage
 }

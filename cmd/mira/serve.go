@@ -27,7 +27,7 @@ import (
 
 // serveCommand runs the server until ctx ends.
 func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) int {
-	c, err := parseConfig(args, os.Getenv, stderr)
+	c, err := parseConfig(args, os.Environ(), stderr)
 	if err != nil {
 		if code := flagExit(err); code == exitOK {
 			return code
@@ -35,11 +35,7 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		fmt.Fprintf(stderr, "mira: %v\n", err)
 		return exitUsage
 	}
-	logger, err := newLogger(c.logLevel, stderr)
-	if err != nil {
-		fmt.Fprintf(stderr, "mira: %v\n", err)
-		return exitUsage
-	}
+	logger := newLogger(c.logLevel, stderr)
 	if err := serve(ctx, c, logger, stdout); err != nil {
 		logger.Error().Err(err).Msg("mira stopped")
 		return exitOf(err)
@@ -47,16 +43,23 @@ func serveCommand(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	return exitOK
 }
 
-// newLogger writes one line per event to w: JSON, or readable when w is a terminal.
-func newLogger(level string, w io.Writer) (zerolog.Logger, error) {
-	l, err := zerolog.ParseLevel(level)
+// levelOf returns the level of that name.
+func levelOf(name string) (zerolog.Level, error) {
+	l, err := zerolog.ParseLevel(name)
 	if err != nil || l == zerolog.NoLevel {
-		return zerolog.Logger{}, fmt.Errorf("log-level: %q, want debug, info, warn or error", level)
+		return l, fmt.Errorf("log-level: %q, want debug, info, warn or error", name)
 	}
+	return l, nil
+}
+
+// newLogger writes one line per event to w: JSON, or readable when w is a terminal. The level has
+// been checked.
+func newLogger(level string, w io.Writer) zerolog.Logger {
+	l, _ := levelOf(level)
 	if isTerminal(w) {
 		w = zerolog.ConsoleWriter{Out: w, TimeFormat: time.RFC3339}
 	}
-	return zerolog.New(w).Level(l).With().Timestamp().Logger(), nil
+	return zerolog.New(w).Level(l).With().Timestamp().Logger()
 }
 
 // server is everything that runs.
