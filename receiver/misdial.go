@@ -66,7 +66,7 @@ func (r *Receiver) answerGRPC(w http.ResponseWriter) {
 		http.Error(w, text, http.StatusHTTPVersionNotSupported)
 		return
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	_ = c.SetDeadline(time.Now().Add(r.o.HeaderTimeout))
 	if _, err := c.Write([]byte{0, 0, 0, frameSettings, 0, 0, 0, 0, 0}); err != nil { // a server begins with it
 		return

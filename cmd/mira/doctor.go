@@ -117,12 +117,3 @@ func (p *progress) clear() {
 		fmt.Fprint(p.out, "\r\x1b[K")
 	}
 }
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	if !ok {
-		return false
-	}
-	info, err := f.Stat()
-	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}

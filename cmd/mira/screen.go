@@ -27,15 +27,26 @@ type screen struct {
 
 // screenOf looks at what out is.
 func screenOf(out io.Writer) screen {
-	f, ok := out.(*os.File)
-	if !ok || !isTerminal(out) {
+	size, ok := terminal(out)
+	if !ok {
 		return screen{}
 	}
-	s := screen{colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
-	if size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ); err == nil {
-		s.width = int(size.Col)
+	return screen{width: int(size.Col), colour: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+}
+
+// terminal returns the size of the terminal that out is. Other devices, such as /dev/null, are none.
+func terminal(out io.Writer) (size *unix.Winsize, ok bool) {
+	f, ok := out.(*os.File)
+	if !ok {
+		return nil, false
 	}
-	return s
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
+	return size, err == nil
+}
+
+func isTerminal(out io.Writer) bool {
+	_, ok := terminal(out)
+	return ok
 }
 
 // paint puts text into a colour, where there are colours.

@@ -39,7 +39,7 @@ func rowEvent(body string) string {
 }
 
 // tailing runs a tail until it has paused times times, and returns the pauses.
-func tailing(t *testing.T, base, output string, times int) (pauses []time.Duration, err error, out, errs string) {
+func tailing(t *testing.T, base, output string, times int) (pauses []time.Duration, out, errs string, err error) {
 	t.Helper()
 	var o, e strings.Builder
 	ctx, cancel := context.WithCancel(context.Background())
@@ -51,12 +51,12 @@ func tailing(t *testing.T, base, output string, times int) (pauses []time.Durati
 		}
 	}
 	err = x.follow(ctx, &client{http.DefaultClient, base})
-	return pauses, err, o.String(), e.String()
+	return pauses, o.String(), e.String(), err
 }
 
 func TestTailPrintsRowsAndComesBackToItsServer(t *testing.T) {
 	base := events(t, readyEvent+": a comment\n\nevent: later\ndata: {}\n\n"+rowEvent("one")+"event: dropped\ndata: {\"rows\":7}\n\n", "", "", readyEvent+rowEvent("two"), "")
-	pauses, err, out, errs := tailing(t, base, "ndjson", 5)
+	pauses, out, errs, err := tailing(t, base, "ndjson", 5)
 	if !errors.Is(err, context.Canceled) || strings.Count(out, "\n") != 2 || !strings.Contains(out, `"body":"one"`) || !strings.Contains(out, `"body":"two"`) {
 		t.Errorf("got %v and %s", err, out)
 	}
@@ -72,7 +72,7 @@ func TestTailPrintsRowsAndComesBackToItsServer(t *testing.T) {
 
 func TestTailTableHasOneHeaderAndIsEscaped(t *testing.T) {
 	base := events(t, readyEvent+rowEvent("one")+"event: row\ndata: {\"body\":\"\\u001b[31mred\"}\n\n")
-	_, _, out, _ := tailing(t, base, "table", 1)
+	_, out, _, _ := tailing(t, base, "table", 1)
 	if strings.Count(out, "BODY") != 1 || strings.Count(out, "\n") != 3 || !strings.Contains(out, `\x1b[31mred`) {
 		t.Errorf("got %q", out)
 	}
@@ -80,7 +80,7 @@ func TestTailTableHasOneHeaderAndIsEscaped(t *testing.T) {
 
 func TestTailOfNoServerFailsAtOnce(t *testing.T) {
 	base := events(t, "")
-	if pauses, err, _, _ := tailing(t, base, "table", 1); err == nil || len(pauses) > 0 {
+	if pauses, _, _, err := tailing(t, base, "table", 1); err == nil || len(pauses) > 0 {
 		t.Errorf("got %v and pauses %v, want an error and none", err, pauses)
 	}
 	code, _, errs := command("tail", "logs", "--addr", strings.TrimPrefix(base, "http://"))
